@@ -39,7 +39,7 @@
         ├── ElementNotFoundError      4203
         └── InvalidDPEURIError        4204  also a ValueError
 
-An error's attributes live in its `details`, so one that came over the wire has them too.
+An error's attributes live in its `details`, so an error that came over the wire has them, too.
 """
 
 import re

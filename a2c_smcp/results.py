@@ -60,7 +60,7 @@ OUTCOME_MARKER: Final = "outcome"
 REASON_MARKER: Final = "reason"
 #: With 4001: the servers that are still starting and may have the tool.
 STARTING_MARKER: Final = "starting"
-#: The state of the tool's server, and the servers that do not run while no server has the tool.
+#: The state of the tool's server; and, if no server has the tool, the servers that do not run.
 STATE_MARKER: Final = "state"
 DOWN_MARKER: Final = "down"
 #: In `SMCPTool.meta`: MCP's annotations of the tool as JSON text, and its title.

@@ -340,7 +340,7 @@ class AsyncSMCPAgentClient:
         return requests.tool_meta(tool)
 
     async def _give_up(self, request: Request) -> None:
-        """Cancel a call whose caller has stopped waiting. Cancelling this task does not stop that; a deadline does."""
+        """Cancel a call whose caller has stopped waiting. Only the deadline ends this, not a cancellation."""
         with anyio.move_on_after(self._deadlines.cancel, shield=True), suppress(SMCPError):
             await self.cancel(request.req_id)
 
@@ -418,14 +418,14 @@ class AsyncSMCPAgentClient:
     async def read_page_image(
         self, computer: str, uri: str, page_index: int, longest: int = 1200
     ) -> DocumentPicture | None:
-        """One page of the document at `uri` to look at, its longest side in pixels; `None` if its server has none."""
+        """A picture of a page; its longest side has at most `longest` pixels. `None` if the server has no picture."""
         page = requests.page_of(uri, page_index, "json", None)
         return requests.picture_in(await self.read_resource(computer, with_image(page, longest)))
 
     async def read_element_image(
         self, computer: str, uri: str, element_id: str, longest: int = 1200
     ) -> DocumentPicture | None:
-        """One element of the document at `uri` to look at, such as an image; `None` if its server has no picture."""
+        """A picture of an element, such as an image; otherwise like `read_page_image`."""
         element = requests.element_of(uri, element_id, "json")
         return requests.picture_in(await self.read_resource(computer, with_image(element, longest)))
 

@@ -90,7 +90,7 @@ class Printer:
             self._say(f"a2c agent: {str(error).removeprefix('0 ')}", err=True, one_line=True)
 
     def unprinted(self, error: OSError) -> None:
-        """Print why nothing more is printed. Waiting output is dropped: Python would fail with it at its end."""
+        """Print why nothing more is printed. Output that waits is dropped: Python would fail to write it at its end."""
         with suppress(OSError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, sys.stdout.fileno())
@@ -182,5 +182,5 @@ def _item(item: Mapping[str, Any]) -> str:
 
 
 def _blob(item: Mapping[str, Any], key: str) -> str:
-    """`--json` has them all, and `--save` keeps them."""
+    """A description instead of the bytes. `--json` prints the bytes, and `--save` saves them."""
     return f"[{describe(item, key)}]"

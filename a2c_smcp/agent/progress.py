@@ -36,7 +36,7 @@ class ProgressListeners:
 
     @asynccontextmanager
     async def listening(self, computer: str, req_id: str, callback: ProgressCallback) -> AsyncIterator[None]:
-        """Call back for every report of one call while this is entered; for the last report also at its end."""
+        """Call back for every report of one call inside the block. The last report is still delivered at its end."""
         listener, key = _ProgressListener(callback, req_id), (computer, req_id)
         self._listeners.setdefault(key, []).append(listener)
         try:

@@ -199,7 +199,9 @@ class OfficeView:
                 )
 
     def _new_slots(self, computer: str) -> dict[Part, _Slot]:
-        """Otherwise a computer that comes and goes all the time would be fetched all the time."""
+        """Empty slots, except for parts whose pause is not over yet. Otherwise a computer that comes and goes all
+        the time would be fetched all the time.
+        """
         return {part: self._resting.pop((computer, part), _Slot()) for part in Part}
 
     # --- what they have
@@ -236,7 +238,7 @@ class OfficeView:
         return self._rest(fetch, slot, pause)
 
     def resume(self, fetch: Fetch) -> Later | list[Fetch]:
-        """The pause of a part is over, or that of a failed fetch. Nothing happens if a newer fetch has begun."""
+        """The pause of a part, or of a failed fetch, is over. Nothing happens if a newer fetch has begun."""
         slot = self._slot_of(fetch)
         resting = self._resting.get((fetch.computer, fetch.part))
         if resting is not None and resting.fetch == fetch:

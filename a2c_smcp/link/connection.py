@@ -94,9 +94,9 @@ class Connection(socketio_internals.AsyncClient):
         with suppress(Exception):
             async with asyncio.timeout(2):
                 if self.connected:
-                    # Engine.IO's writer stops as soon as disconnect() begins, and leaves unsent what waits behind a
-                    # POST. So this packet goes first. Otherwise the server would miss a polling client only at the
-                    # ping timeout.
+                    # Engine.IO's writer stops as soon as disconnect() begins, and does not send packets that wait
+                    # behind a POST. So this packet goes first. Otherwise the server would notice the end of a polling
+                    # client only at the ping timeout.
                     await self.send_packet(SMCPPacket(DISCONNECT, namespace=SMCP_NAMESPACE))
                     await asyncio.wait_for(self.eio.flushed(), 1)
                 await self.disconnect()
@@ -163,8 +163,8 @@ class _Engine(engineio_internals.AsyncClient):
         except (OSError, aiohttp.ClientError):
             pass
         except asyncio.CancelledError:
-            # All senders that wait for a full transport wait for one future of aiohttp. A sender that is cancelled
-            # cancels that future, and so the others. What the others send is written by then.
+            # All senders that wait for a full transport wait for one future of aiohttp. If one sender is cancelled,
+            # that future is cancelled, and so are the other senders. Their frames are written by then.
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
@@ -172,7 +172,7 @@ class _Engine(engineio_internals.AsyncClient):
     async def request(
         self, method: str, url: str, headers: Any, body: Any, timeout: float | None
     ) -> aiohttp.ClientResponse | str:
-        """Like Engine.IO's own method, which forgets what failed and does not release its responses."""
+        """Like Engine.IO's own method. That method forgets why a request failed, and does not release its responses."""
         if self.http is None or self.http.closed:
             self.http = self.http_factory()
         try:
@@ -197,7 +197,7 @@ class _Engine(engineio_internals.AsyncClient):
         return response
 
     async def _give_up_session(self, headers: Any) -> None:
-        """Tell the server that this session has ended. It would keep the name until the ping timeout."""
+        """Tell the server that this session has ended. Otherwise it would keep the name until the ping timeout."""
         with suppress(aiohttp.ClientError, TimeoutError):
             await self._request_once("POST", self.base_url, headers, str(CLOSE), timeout=1.0)
 
@@ -256,8 +256,8 @@ class _Engine(engineio_internals.AsyncClient):
 
 
 async def _send_once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Keeps aiohttp from sending a GET again when the kept connection was cut. A poll takes messages from the server.
-    The messages in the answer that was cut off would be lost, and nobody would know.
+    """Keeps aiohttp from sending a GET again when the kept connection was cut. A poll takes messages from the
+    server. The messages in the answer that was cut off would be lost unnoticed.
     """
     try:
         return await handler(request)

@@ -115,7 +115,7 @@ class LinkOptions:
     rejoin_every: float = 1.0
     """Seconds between attempts to join again, while the old session may still hold the name or the seat."""
     rejoin_report_after: float = 30.0
-    """Seconds for which these refusals are not reported. After that the next one is told as `RejoinFailed`."""
+    """Seconds for which these refusals are not reported. The first refusal after that is reported as `RejoinFailed`."""
     office: str | None = None
     """The office that will be joined, for a load balancer in front of several servers. It goes into the URL as
     `?office=…`, so that one server gets the whole office. `join` is still to be called."""

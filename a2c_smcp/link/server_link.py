@@ -189,7 +189,7 @@ class ServerLink:
                             return
                         await asyncio.sleep(RETRY_SECONDS[Passing.BY_A_PERSON])
                         continue
-                    self._cuts = 0  # it is the server that comes and goes
+                    self._cuts = 0  # the server itself comes and goes, so no proxy cuts the websockets
                     logger.info("%s", error)
                     failures += 1
                     await asyncio.sleep(backoff(failures, *self.options.backoff) * random.uniform(0.5, 1.0))

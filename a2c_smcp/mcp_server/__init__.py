@@ -1,6 +1,6 @@
 """MCP servers with windows, documents and tools, made easy: `ContextServer`, and what is put into it.
 
-Names are imported when they are used: elements and documents need none of mcp, which takes its time to be imported.
+Names are imported when they are used: elements and documents do not need mcp, whose import is slow.
 """
 
 from typing import TYPE_CHECKING

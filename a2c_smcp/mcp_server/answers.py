@@ -76,7 +76,7 @@ class DocumentRoom:
         return is_dpe_uri(uri)
 
     def topic(self, uri: str) -> str:
-        """The document's own URI, whichever part of it is asked for, and however it is spelled."""
+        """The document's own URI, also if a part of it is asked for, or if it is spelled in another way."""
         parsed = try_parse_dpe_uri(uri)
         return uri if parsed is None else build_dpe_uri(parsed.host, parsed.doc_ref)
 
@@ -232,7 +232,7 @@ class DocumentRoom:
         return _json(facts)
 
     async def _picture(self, uri: ParsedDPEUri, longest: int) -> bytes | None:
-        """The picture of a page or an element that exists. Without one, the text is the whole answer."""
+        """The picture of a page or an element that exists. If there is no picture, the answer is the text alone."""
         if not isinstance(self._source, PicturingSource) or uri.doc_ref is None:
             return None
         try:
@@ -244,7 +244,7 @@ class DocumentRoom:
             logger.warning("there is no picture of %s: %s", uri, error.message)
             return None
         if picture is not None and (len(picture) > _LARGEST_PICTURE or not picture.startswith(_PNG)):
-            logger.warning("the picture of %s is no PNG of at most %d bytes", uri, _LARGEST_PICTURE)
+            logger.warning("the picture of %s is not a PNG, or has more than %d bytes", uri, _LARGEST_PICTURE)
             return None
         return picture
 
@@ -350,7 +350,7 @@ def _element_facts(element: Element) -> dict[str, Any]:
 
 
 def _remainder(what: str, offset: int, shown: int, total: int) -> list[str]:
-    """A line that says what is left out, if anything is."""
+    """A line about the part that is left out; no line if nothing is left out."""
     if shown == total:
         return []
     if not shown:

@@ -50,8 +50,8 @@ class TooManyListenersError(RuntimeError):
 class Changes:
     """Takes changes and passes them on to every listener. Any thread may call it.
 
-    A resource belongs to a topic: a window is its own topic, and the pages of a document share the document's. A change
-    is announced for a topic, and heard under every URI of it that a client gave.
+    A resource belongs to a topic: a window is its own topic, and the pages of a document share the document's topic. A
+    change is announced for a topic. A client hears of it under each URI of the topic to which it has subscribed.
     """
 
     def __init__(self, max_listeners: int, max_subscriptions: int) -> None:

@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a catalogue says of a document. Values that cannot be listed raise `ValueError` or `TypeError`."""
+    """How a catalogue describes a document. Values that cannot be listed raise `ValueError` or `TypeError`."""
 
     doc_ref: str
     """Its name in URIs: unique on its server, and the same as long as the document is the same."""
@@ -43,7 +43,7 @@ class Document:
     keywords: Sequence[str] = ()
     summary: str = ""
     last_modified: str | datetime | None = None
-    """With its offset from UTC, so that it is an instant."""
+    """A time with its offset from UTC, so that it means one moment everywhere."""
 
     def __post_init__(self) -> None:
         for name in ("doc_ref", "title", "file_type", "file_uri", "summary"):
@@ -124,9 +124,9 @@ class SummarisingSource(Protocol):
 @runtime_checkable
 class PicturingSource(Protocol):
     async def picture(self, doc_ref: str, page_index: int, element: Element | None, longest: int) -> bytes | None:
-        """A PNG of a page, or of one element of it, whose longest side has at most so many pixels.
+        """A PNG of a page, or of one of its elements, whose longest side has at most `longest` pixels.
 
-        At most 4 MiB: make the picture smaller until it fits. `None` if there is no picture.
+        The PNG may have 4 MiB: make the picture smaller until it fits. `None` if there is no picture.
         """
         ...
 
@@ -203,7 +203,7 @@ class PagedDocument:
                 ids.add(element.element_id)
 
     def described_as(self, doc_ref: str) -> Document:
-        """What the catalogue says of this document under that reference."""
+        """How the catalogue describes this document under that reference."""
         facts: dict[str, Any] = {
             name: getattr(self, name)
             for name in ("title", "file_type", "file_uri", "keywords", "summary", "last_modified")
@@ -224,7 +224,7 @@ class DocumentShelf(MutableMapping[str, PagedDocument]):
         self.update(documents)
 
     def announce_to(self, announcer: Announcer) -> None:
-        """Have changes announced there, too; a `ContextServer` calls this itself."""
+        """Announce changes to this announcer, too. A `ContextServer` calls this itself."""
         self._announcers.append(announcer)
 
     # --- the mapping

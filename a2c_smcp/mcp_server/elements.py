@@ -55,7 +55,7 @@ class Element:
 
     category: ClassVar[str] = ""
     _summed_up_by: ClassVar[tuple[str, ...]] = ()
-    """The fields of which the first that is not empty makes the summary, if none is given. Without any: the first."""
+    """The fields that can stand for a missing summary: the first one that is not empty. If empty: the first field."""
 
     element_id: str = ""
     """Unique in its document. Left empty, the element is known by its place: `p<page>-<number>`."""

@@ -175,7 +175,7 @@ def _placeholder(element: Element) -> str:
 
 
 def _said(element: Element) -> str:
-    """The words of an element that has no Markdown of its own. What it says is not cut, as its summary is."""
+    """The words of an element that has no Markdown of its own. A text or a form is whole, not cut like a summary."""
     match element:
         case Annotation(text=text) | Header(text=text) | Footer(text=text):
             return element.summary or text

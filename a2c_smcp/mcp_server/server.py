@@ -37,7 +37,7 @@ W = TypeVar("W", bound=Callable[[], Any])
 Context = ServerRequestContext[Any, Any]
 
 _RESOURCE_NOT_FOUND = -32002
-"""What it was until 2025-11-25; since then it is a wrong parameter."""
+"""MCP's error code for an unknown resource until 2025-11-25. Since then the code is that of a wrong parameter."""
 
 
 class ContextServer:

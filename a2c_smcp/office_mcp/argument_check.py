@@ -32,7 +32,7 @@ def argument_problem(schema: Mapping[str, Any], arguments: Any) -> str | None:
         _steps.set(_MOST_STEPS)
         problem = exceptions.best_match(validator.iter_errors(arguments))
     except Exception:
-        # Strangers write schemas, and one may be anything. Then its own MCP server reports the problem.
+        # Strangers write schemas, and a schema may be anything. Its own MCP server reports the problem then.
         return None
     if problem is None:
         return None

@@ -306,7 +306,7 @@ class _Reader:
 
 
 def _desktop(windows: Sequence[str], room: int) -> str:
-    """As many windows as fit, one after the other. Each gets its share, and what the others leave."""
+    """As many windows as fit. Each gets an equal share of the remaining room: short windows leave more of it."""
     if not windows:
         return "nothing shows"
     parts, left_out = list[str](), list[str]()

@@ -149,7 +149,7 @@ def described(entries: Iterable[OfficeTool], *, computers: bool = True) -> str:
         line = _json({**facts, "arguments": tool["params_schema"]})
         if len(line) > room:
             names = [cut(name, 100) for name in islice(_parameters(tool), _MOST.names)]
-            note = "its schema did not fit in here; call_tool says what does not fit it"
+            note = "there is no room for its schema here; call_tool says which arguments are wrong"
             line = _json({**facts, "argument_names": names, "note": note})
         room -= len(line)
         lines.append(line)

@@ -1,4 +1,4 @@
-"""The asking side: what was asked and has no answer yet. Pure: the adapter sends, waits and looks at the clock.
+"""The asking side: requests that have no answer yet. Pure: the adapter sends, waits and looks at the clock.
 
     ask ──► sent ──► answer                an answer has come: the ask ends with it
       │       ├────► fail                  it cannot have an answer any more
@@ -87,7 +87,7 @@ class AskTable(Generic[K, W]):
         return list(self._asks.values())
 
     def ask(self, ask: Ask[K, W]) -> None:
-        """File an ask. Raises `TooManyRequestsError` over a bound of its caller, and `ValueError` if its id waits."""
+        """File an ask. Raises `TooManyRequestsError` over a bound of its caller, `ValueError` if its id is in use."""
         if ask.id in self._asks:
             raise ValueError(f"request id {ask.id!r} is already in flight")
         if ask.caller:

@@ -1,4 +1,4 @@
-"""The answering side: what others have asked, and has no answer yet. Pure: the adapter runs it and looks at the clock.
+"""The answering side: requests of others that have no answer yet. Pure: the adapter runs it and looks at the clock.
 
     take ──► begin ──► finished      it has an answer; is the answer still wanted?
        │         └───► withdraw      nobody waits for the answer any more: cancel it
@@ -54,7 +54,7 @@ class ErrandTable(Generic[K, W]):
         return list(self._errands)
 
     def take(self, errand: Errand[K, W]) -> None:
-        """Note an errand. Raises `BadRequestError` if its id is under way, `TooManyRequestsError` if too many are."""
+        """Note an errand. Raises `BadRequestError` if its id is in use, `TooManyRequestsError` over the bound."""
         if errand.id in self._errands:
             raise BadRequestError(f"request id {errand.id!r} is under way")
         if self._most is not None and len(self._errands) >= self._most:

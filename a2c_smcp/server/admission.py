@@ -44,7 +44,7 @@ class Admission:
 
 @dataclass(slots=True, eq=False)
 class Peer:
-    """The network connection under a request, where the web server is ours."""
+    """The network connection under a request, if the web server is ours."""
 
     address: str
     trusted: bool
@@ -60,7 +60,7 @@ class Peer:
     _counts: bool = True
 
     def take_back(self, place: Place) -> None:
-        """Take the place back from a session that has ended."""
+        """Take the place of this connection back from a session that has ended."""
         if self._counts:
             self.place = place.give_back()
         else:
@@ -75,7 +75,7 @@ class Peer:
             self.on_known(limit)
 
     def leave(self) -> None:
-        """Stop counting this connection, because it has ended, or because its session is counted."""
+        """Stop counting this connection: it has ended, or its session is counted instead."""
         self._counts = False
         if self.place is not None:
             self.place.leave()

@@ -110,15 +110,15 @@ class ServerApp:
             await self._socketio(scope, self._watching(scope, receive), send)
 
     async def drain(self, seconds: float) -> None:
-        """Refuse new requests from now on, and wait until the answers to the running ones are written, for this long
-        at most.
+        """Refuse new requests from now on, and wait until the running ones are answered and their answers written,
+        for this many seconds at most.
 
-        Stop the web server next. It closes the connections, after which clients come back. After a Socket.IO
-        disconnect they would not.
+        Stop the web server next: it closes the connections, and the clients connect again. After a Socket.IO disconnect
+        they would not.
         """
         self._draining = True
         await self.namespace.drain(seconds)
-        # The names are free at once at the other processes, where the clients come back.
+        # The clients will connect to other processes. There, their names must be free at once.
         await self.namespace.registry.release()
         self._drained = True
         release_polls(self.sio)
@@ -149,7 +149,7 @@ class ServerApp:
         await _respond(send, status, body, head=scope["method"] == "HEAD")
 
     async def _rendered_metrics(self) -> bytes:
-        """The metrics. They are made in the turn of clients without a key, because anybody may ask for them often."""
+        """The metrics. They are made in a turn of clients without a key, because anybody may ask for them often."""
         turns = self.namespace.admission.turns
         await turns.wait()
         began = time.perf_counter()

@@ -147,7 +147,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
             return await self._answer_poll(environ)
 
     async def _answer_poll(self, environ: Any) -> Any:
-        """Answer a poll. It takes no packet if its client gives it up, or sends another poll."""
+        """Answer a poll. The poll takes no packet if its client stops waiting, or sends another poll."""
         if self._poll is not None:
             self._poll.cancel()
         poll = self._poll = asyncio.ensure_future(super().handle_get_request(environ))
@@ -187,7 +187,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
     @contextmanager
     def _carried_by(self, environ: Any) -> Iterator[None]:
         """Do not count the connections of this session's polls, because the session is counted. Before a key was
-        shown, this holds for two connections.
+        shown, this holds for two connections only.
         """
         peer = peer_of(scope_of(environ))
         if peer is None:

@@ -43,7 +43,7 @@ class Credentials:
     token: str | None = field(repr=False)
     """The token of `auth={"token": …}` in the Socket.IO connect, if there is one."""
     address: str
-    """The client's address. Behind a trusted proxy it is the one that the proxy gives."""
+    """The client's address. Behind a trusted proxy it is the address that the proxy gives."""
 
 
 class AuthenticationProvider(Protocol):
@@ -183,8 +183,8 @@ class _OpenDoor:
 class OpenAuthentication(_OpenDoor):
     """Lets every client in without a key, if `Host` and `Origin` are loopback names or among `allowed_hosts`.
 
-    For loopback and tests. The check of names keeps web pages out: a page whose own name resolves to this machine
-    sends that name.
+    For loopback and tests. The check of names keeps web pages out: a web site can let its own name resolve to this
+    machine, but the browser then sends that name.
     """
 
     async def authenticate(self, credentials: Credentials) -> Grant:

@@ -175,7 +175,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
 
     def trigger_event(self, event: Any, sid: str, *args: Any) -> Any:
         """Take what comes through python-socketio: connections, their ends, and events with binary attachments."""
-        # A client can send events with these two names, too. Only those of the library are meant.
+        # A client can send events with these two names, too. Only the calls of the library itself count.
         if event == "connect" and sid not in self._clients:
             return self._connect(sid, *args)
         if event == "disconnect" and not is_connected(self.server, self.namespace, sid):
@@ -255,8 +255,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         return refusal(message.event, failure)
 
     def _peer_in_log(self, sid: str) -> str:
-        """By what log lines about a session are limited: by its connection, because a peer may open one session after
-        another over it.
+        """The key by which log lines about a session are limited: its connection, because a peer may open one
+        session after another over it.
         """
         socket = socket_of(self.server, self.namespace, sid)
         if socket is None:

@@ -87,7 +87,7 @@ class SMCPManager(RoomManager):
         self._send((namespace, room), notice, frozenset((notice.sender,)))
 
     def is_behind(self, sid: str) -> bool:
-        """Whether so many broadcasts of a session wait that it must slow down."""
+        """Whether a session must slow down, because too many of its broadcasts wait."""
         return self._waiting_of[sid] >= _MOST_WAITING
 
     def _send(self, key: RoomKey, notice: NoticePacket, skipped: frozenset[str]) -> None:

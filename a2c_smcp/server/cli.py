@@ -102,7 +102,7 @@ def _cluster(options: ServerOptions) -> ClusterOptions | None:
     if find_spec("nats") is None:
         raise UsageProblem(f"--nats needs the extra cluster: {install_command('cluster')}")
     if options.nats_creds is not None:
-        options.nats_creds.open("rb").close()  # raises now if it cannot be read; NATS is tried for ever
+        options.nats_creds.open("rb").close()  # must raise now: connecting is tried for ever, without an error
         _warn_if_exposed(options.nats_creds)
     try:
         return ClusterOptions(

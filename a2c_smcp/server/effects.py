@@ -14,7 +14,7 @@ def room_of(office_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RoomChange:
-    """The session enters the room of an office, or leaves it. Who is in the room gets the office's notifications."""
+    """The session enters the room of an office, or leaves it. The office's notifications go to its room."""
 
     sid: str
     office_id: str

@@ -52,7 +52,7 @@ class Limits:
 
 
 class TokenBucket:
-    """Allows `rate` requests a second on average, and those of one second at once."""
+    """Allows `rate` requests a second on average. At once it allows as many as in one second."""
 
     __slots__ = ("_filled_at", "_rate", "_tokens")
 
@@ -91,7 +91,7 @@ class Place:
         return self._open
 
     def pass_on(self) -> "Place":
-        """The same place for another holder. This holder has left."""
+        """Give this place to another holder. This holder has left then."""
         other = Place(self._limit, self.address)
         with self._limit.lock:
             other._open, other._joined = self._open, self._joined
@@ -99,7 +99,7 @@ class Place:
         return other
 
     def give_back(self) -> "Place":
-        """A place for the connection under a session that has ended. This place is left."""
+        """The place of the connection under a session that has ended, in exchange for this place."""
         other = Place(self._limit, self.address)
         with self._limit.lock:
             if self._open and self._joined:

@@ -10,8 +10,8 @@ from a2c_smcp.utils.repeats import Repeats
 
 __all__ = ["NoticePacket", "Outbox", "Queued", "ReportPacket"]
 
-#: One eighth of the room is kept for notifications and acks: a request that does not fit beside it is refused. A report
-#: is queued only while no more than this eighth is taken, because its reader can do without reports.
+#: One eighth of the room is kept for notifications and acks: a request that does not fit into the rest is refused. A
+#: report is queued only while no more than an eighth is taken, because its reader can do without reports.
 _SPARE: Final = 8
 
 

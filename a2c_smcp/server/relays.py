@@ -40,8 +40,8 @@ RelayTable: TypeAlias = AskTable[int, Relay]
 
 
 def relay_table(most_per_caller: int) -> RelayTable:
-    """A table for so many relays of one caller. Their ids may have 1 MiB of characters together: the caller chooses
-    their length, and they are all that is kept of a request once it is sent.
+    """A table that allows each caller this many relays. The ids of one caller's relays may have 1 MiB of characters
+    together: the caller chooses their length, and the ids are all that is kept of a request once it is sent.
     """
     return AskTable(AskBounds(most_per_caller, 1024 * 1024))
 

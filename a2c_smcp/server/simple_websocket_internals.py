@@ -33,7 +33,7 @@ def bound_reading(
         if not goes_on:
             if reader.incoming_message_len > reader.max_message_size:
                 on_too_large()
-            # The library wakes the waiting thread before it notes this. That thread could wait for ever.
+            # The library wakes the waiting thread before it notes the end, so that thread could wait for ever.
             reader.connected = False
             reader.event.set()
         hold(not_yet_taken)

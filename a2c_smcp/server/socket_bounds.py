@@ -216,12 +216,12 @@ class Bounded:
             return []
 
     def _is_late(self) -> bool:
-        """Whether this connection has had no session for too long. It would be counted nowhere."""
+        """Whether this connection has had no session for too long. Such a connection would be counted nowhere."""
         now = time.monotonic()
         if now <= self.join_by or self.closed:
             return False
         if self.door.has_let_in(self.sid):
-            # Look again later: a session that is about to be refused, or to leave, is in for now.
+            # Look again later: a session counts as let in until it is refused or has left.
             self.join_by = now + self.admission.limits.connect_timeout
             return False
         self.admission.address_log.warn(

@@ -35,7 +35,7 @@ def adopt_sockets(door: ServerDoor, let_in: Container[str]) -> None:
 
 
 class _Handlers:
-    """What stands before python-socketio's own handlers of Engine.IO."""
+    """Handlers of Engine.IO that stand before python-socketio's own handlers."""
 
     def __init__(self, door: ServerDoor, let_in: Container[str]) -> None:
         self._door = door
@@ -52,7 +52,7 @@ class _Handlers:
 
     @contextmanager
     def _without_traceback(self, eio_sid: str, data: Any) -> Iterator[bool]:
-        """Count a packet that does not decode; the libraries would log a traceback. Gives whether to go on with it."""
+        """Count a packet that does not decode; the libraries would log a traceback. Yields whether to handle it."""
         fault = _fault_of_connect(self._door.server.packet_class, data)
         try:
             yield fault is None

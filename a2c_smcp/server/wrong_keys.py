@@ -27,7 +27,7 @@ class WrongKeys:
         self._at_once = at_once
         self._lock = threading.Lock()
         self._paid_at: BoundedDict[str, float] = BoundedDict(_MOST)
-        """When the last wrong key of an address will have had its second."""
+        """The moment at which all wrong keys of an address are paid for: each one costs a second."""
         self._right: BoundedDict[str, None] = BoundedDict(_MOST)
 
     def check(self, address: str, now: float) -> None:

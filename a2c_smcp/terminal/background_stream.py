@@ -32,7 +32,7 @@ class ReaderLimits:
     stopped: int = 64 * 1024
     """Bytes that may wait while it has stopped. It gets all of them when it goes on."""
     seconds: float = 1.0
-    """A reader that took nothing for so long has stopped."""
+    """A reader that took nothing for this many seconds has stopped."""
     last_seconds: float = 5.0
     """How long the writing of the rest may take at the end."""
     chunk: int = 4096
@@ -40,9 +40,9 @@ class ReaderLimits:
 
 
 class Backlog:
-    """What waits for a reader. When a text does not fit, it and all later texts are dropped, until `resume`.
+    """What waits for a reader. When a text does not fit, this text and all later ones are dropped, until `resume`.
 
-    Texts are dropped whole: a part of one could be half an escape sequence.
+    Texts are dropped whole: a part of a text could end in the middle of an escape sequence.
     """
 
     def __init__(self, limits: ReaderLimits, now: float) -> None:
@@ -97,8 +97,8 @@ class Backlog:
 class BackgroundStream(io.TextIOBase):
     """Writes to the file of another stream, from a thread. Call `finish` at the end.
 
-    `on_drained` is called in that thread when something was dropped and there is room again. It must get `resume`
-    called.
+    `on_drained` is called in that thread when something was dropped and there is room again. It must make sure that
+    `resume` is called.
     """
 
     def __init__(self, stream: TextIO, on_drained: Callable[[], None], limits: ReaderLimits | None = None) -> None:
@@ -139,14 +139,14 @@ class BackgroundStream(io.TextIOBase):
         return True
 
     @property
-    def encoding(self) -> str:  # type: ignore[override] # a writable attribute there, and never written
+    def encoding(self) -> str:  # type: ignore[override] # nobody writes this attribute
         return self._stream.encoding
 
-    # --- how far it is
+    # --- how much was written
 
     @property
     def position(self) -> int:
-        """The end of what was taken so far, for `has_written`."""
+        """The position after the last text that was taken, for `has_written`."""
         return self._backlog.taken
 
     def has_written(self, position: int) -> bool:
@@ -226,6 +226,6 @@ def background_stderr(limits: ReaderLimits | None = None) -> Iterator[None]:
 def _has_reader(stream: TextIO) -> bool:
     try:
         mode = os.fstat(stream.fileno()).st_mode
-    except (OSError, ValueError):  # closed, or not a file at all: a test's
+    except (OSError, ValueError):  # closed, or not a file at all, as in a test
         return False
     return stream.isatty() or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

@@ -48,7 +48,7 @@ _KEY: Final = "a2c_smcp.api_key"
 
 
 def key_from_file(path: Path) -> str:
-    """The key in a file. A file without a usable key is a usage error; a file that others may read is warned of."""
+    """The key in a file. A file without a usable key is a usage error. Warns if others may read the file."""
     from a2c_smcp.errors import BadRequestError
     from a2c_smcp.utils.secret_files import exposure, key_in
 
@@ -162,7 +162,7 @@ class CommandApp(typer.Typer):
         super().__init__(**{**ours, **settings})
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[_Function], _Function]:
-        """As typer's, and the parameters of the function may be option groups."""
+        """Like typer's own method. In addition, the parameters of the function may be option groups."""
         register = super().command(name, **{"cls": _PlainCommand, **settings})
 
         def add(function: _Function) -> _Function:
@@ -248,7 +248,7 @@ CaOption = Annotated[
 def listening_problem(error: Exception, option: str) -> str:
     """Why a command cannot listen, and what to do if its port is taken. `option` is the option for the port."""
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return f"{error.strerror}; name another port with {option}, or 0 for any that is free"
+        return f"{error.strerror}; name another port with {option}, or 0 for any free port"
     return str(error)
 
 

@@ -42,7 +42,7 @@ def console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
 
 def aligned(rows: Sequence[Sequence[str]], *, raw: bool = False) -> Iterator[str]:
     """The lines of a table for a pipe or a file. Columns are aligned and nothing is wrapped, so that a program finds
-    each name whole. A last cell of several lines takes several lines; with `raw`, so does any cell.
+    each name whole. Only the last cell of a row may take several lines; with `raw`, any cell may.
     """
     from rich.cells import cell_len
 

@@ -30,7 +30,7 @@ _DEPTHS = ("metadata", "pages")
 
 _IMAGE = "a2c_image"
 
-#: The shortest and the longest side, in pixels, of a picture that can be asked for.
+#: The fewest and the most pixels that the longest side of a picture may have.
 IMAGE_SIDES = (64, 4096)
 
 #: The kinds of element that a page may hold.
@@ -83,9 +83,9 @@ class ParsedDPEUri:
 
     @property
     def image_side(self) -> int | None:
-        """How many pixels the longest side of the picture has that is asked for; `None` if none is asked for.
+        """How many pixels the longest side of the wanted picture has; `None` if no picture is wanted.
 
-        Raises `InvalidDPEURIError` for a number that cannot be asked for.
+        Raises `InvalidDPEURIError` for a number that is not allowed.
         """
         if (value := self.query_params.get(_IMAGE)) is None or self.level < 2:
             return None
@@ -191,7 +191,7 @@ def with_params(uri: str, params: Mapping[str, str]) -> str:
 
 
 def with_image(uri: str, longest: int) -> str:
-    """The same URI of a page or an element, asking for a picture whose longest side has so many pixels."""
+    """The same URI of a page or an element, which now asks for a picture whose longest side has this many pixels."""
     least, most = IMAGE_SIDES
     if not least <= longest <= most:
         raise InvalidDPEURIError(uri, f"a picture has {least} to {most} pixels, not {longest}")

@@ -4,9 +4,9 @@ Nothing else in the package imports `engineio`, or overrides a method of it whos
 need so much of it: its own loops spend tasks, timers and queues on every message, and its queues have no end.
 
 - *Packets* (`Packet`, the numbers of their types) are read and written by us.
-- *A server's connection* (`AsyncSocket`, `Socket`) is made by the library, which takes no class of ours: it is given
-  one with the same layout afterwards. It has the attributes below, calls `_upgrade_websocket` for a polling client that
-  moves, and `_websocket_handler` for every websocket.
+- *A server's connection* (`AsyncSocket`, `Socket`) is made by the library, which takes no class of ours: `adopt`
+  replaces its class afterwards by one with the same layout. A connection has the attributes below, calls
+  `_upgrade_websocket` for a polling client that moves to a websocket, and `_websocket_handler` for every websocket.
 - *A server* (`EngineServer`) keeps its connections in `sockets` and its handlers in `handlers`, and makes the queue of
   a connection with `create_queue`. Under ASGI the `environ` of a request, which `translate_request` in the server's
   `_async` makes, has `asgi.scope`, `asgi.receive`, and the first message of its body.

@@ -61,7 +61,7 @@ def weight(value: Any, most: int) -> int:
 
 
 def weight_of_json(text: bytes) -> int:
-    """The same by the JSON text of a value, which is much faster. The content of texts may count too high."""
+    """The same by the JSON text of a value, which is much faster. Characters inside texts may count too high."""
     objects, lists, fields = text.count(b"{"), text.count(b"["), text.count(b":")
     return len(text) + _OBJECT * objects + _FIELD * fields + _VALUE * (lists + text.count(b","))
 
@@ -140,7 +140,7 @@ def is_deeper(value: Any, most: int) -> bool:
             child
             for container in level
             for child in (container.values() if type(container) is dict else container)
-            if type(child) in _CONTAINERS  # a third of the time that `isinstance` takes, and JSON makes no others
+            if type(child) in _CONTAINERS  # takes a third of the time of `isinstance`, and JSON has no subclasses
         ]
     return False
 

@@ -11,9 +11,9 @@ __all__ = ["OWN_SECONDS", "SHARED_SECONDS", "TASK_SECONDS", "OwnTurn", "SharedTu
 
 logger = logging.getLogger(__name__)
 
-#: Seconds of one turn of the loop for all connections together that have not shown a key.
+#: Seconds of one turn of the loop that all connections without a key share.
 SHARED_SECONDS: Final = 0.005
-#: Seconds of one turn of the loop for each of the other connections.
+#: Seconds of one turn of the loop for each connection with a key.
 OWN_SECONDS: Final = 0.003
 #: The estimated cost of a message in the task that it starts, which is not measured: an unknown event takes 0.15 ms.
 TASK_SECONDS: Final = 0.0002
@@ -88,7 +88,7 @@ class SharedTurns:
         self._debt -= SHARED_SECONDS
         while self._waiting and self._debt < 0:
             try:
-                took = self._waiting.popleft()()  # it may owe more by now
+                took = self._waiting.popleft()()  # the work may have called `owe`
                 self._debt += max(took, 1e-6)
             except Exception:
                 # A failure of one piece of work must not stop the others in this queue.

@@ -72,8 +72,8 @@ def _bound_memory(most: int) -> None:
 
 
 def _end_after(seconds: float) -> None:
-    """Let the kernel end this process after this many seconds, if it can: nothing else does when the owner is gone.
-    0 takes it back.
+    """Let the kernel end this process after this many seconds, if the system can do that. If the owner is gone,
+    nothing else would end it. 0 removes the limit.
     """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)

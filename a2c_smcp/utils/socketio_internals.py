@@ -221,7 +221,7 @@ class RoomManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
     rooms: Mapping[str, Mapping[str | None, Mapping[str, str]]]
 
     def entered(self, sid: str, namespace: str, room: str) -> None:
-        """Not called for the room of a session's own."""
+        """Not called for a session's own room."""
 
     def left(self, sid: str, namespace: str, room: str) -> None: ...
 

@@ -27,7 +27,8 @@ class PlaceHolder(Protocol):
 
 
 class ConnectionPlaces:
-    """Counts connections. There are places for `known` peers with a key; one more keeps the place of a stranger.
+    """Counts connections. `known` peers with a key have places of their own; further peers with a key keep the
+    places of strangers.
 
     For a moment, four times as many as `strangers` may come: what they send must be read before we know which of them
     keep us waiting.

@@ -85,8 +85,8 @@ class HttpBounds:
     """What holds before a request is read. Times are in seconds."""
 
     header_timeout: float = 10.0
-    """How long a request's headers may take. 16 KiB of its body have as long, a TLS handshake has, and so has a peer
-    without a key to read 16 KiB of an answer."""
+    """How long a request's headers may take. The same time is given for 16 KiB of its body, for a TLS handshake, and
+    to a peer without a key for reading 16 KiB of an answer."""
     stall_timeout: float = 60.0
     """How long a peer that has shown a key may take to read 16 KiB of an answer."""
     max_url: int = 8 * 1024
@@ -131,7 +131,7 @@ def create_server_within(loop: Any, seconds: float) -> Callable[..., Any]:
 
 
 class _GuardedFlow(FlowControl):
-    """Does not read on while something that has arrived waits to be parsed."""
+    """Does not resume reading while bytes that have arrived wait to be parsed."""
 
     def __init__(self, transport: asyncio.Transport, arrived: Collection[object]) -> None:
         super().__init__(transport)
@@ -238,7 +238,7 @@ class GuardedHTTP(HttpToolsProtocol):
         arrived = self._arrived.popleft()
         piece = bytes(arrived[: _MOST.piece if self.known else _MOST.first_piece])
         if not self.known and (head := piece.find(_HEAD_END)) >= 0:
-            piece = piece[: head + len(_HEAD_END)]  # so each request takes a turn of its own
+            piece = piece[: head + len(_HEAD_END)]  # so that each request takes a turn of its own
         if len(arrived) > len(piece):
             self._arrived.appendleft(memoryview(arrived)[len(piece) :])
         return piece
@@ -303,8 +303,8 @@ class GuardedHTTP(HttpToolsProtocol):
         self._head_bytes = 0
         super().on_message_complete()
         if self.cycle is not None and self.cycle.response_complete:
-            self._be_patient()  # it was answered before all of it had come; the next request is due
-        elif not self.flow.write_paused:  # otherwise the peer has an earlier answer to read
+            self._be_patient()  # the answer came before the whole request; the next request is due
+        elif not self.flow.write_paused:  # if it is paused, the peer has an earlier answer to read
             self._end_patience()
 
     def on_response_complete(self) -> None:

@@ -20,7 +20,7 @@ __all__ = ["GracefulServer", "listen"]
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens, or `OSError`. Port 0 is one that the system picks."""
+    """A socket that listens, or `OSError`. Port 0 means that the system picks one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=2048)

@@ -152,7 +152,7 @@ class Holder:
                 await self._link.open()
                 await self._link.join(self._options.membership)
             except SMCPError as error:
-                # The seat of another holder may stay taken for a moment. Nobody is told of a refusal until then.
+                # The seat of an earlier holder may stay taken for a moment. A refusal is reported only after that.
                 if isinstance(error, RoomFullError | NameTakenError) and now() - begun < 3.0:
                     await asyncio.sleep(0.1)
                     continue

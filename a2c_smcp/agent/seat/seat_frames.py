@@ -1,9 +1,9 @@
 """What a holder and the processes behind it say to each other: frames of a short head and a body. No sockets.
 
 A frame is its length in four bytes, the head as a JSON array on one line, and the body, which is JSON that is passed on
-as it is.
+as it is. Only the head of a tool call has `agent` and `req_id`.
 
-    ask     id, event, timeout, agent, req_id   and the event's data; the last two of a tool call only
+    ask     id, event, timeout, agent, req_id   and the event's data
     forget  id                                  nobody waits for that answer any more
     answer  id                                  and the ack's arguments
     failed  id                                  and the error

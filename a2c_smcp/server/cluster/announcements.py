@@ -20,7 +20,8 @@ __all__ = ["Announcements", "RecentNotices"]
 class RecentNotices:
     """What was announced lately. Pure: the clock is handed in.
 
-    Of notices that collapse it keeps the latest. It keeps each of the others, such as that a call is cancelled.
+    If a new notice makes an older one superfluous, only the new one is kept. Other notices, such as cancels of calls,
+    are all kept.
     """
 
     def __init__(self) -> None:
@@ -56,7 +57,7 @@ class RecentNotices:
 
 @dataclass(slots=True)
 class _Sender:
-    """A session whose requests are being sent: how many, and what it announced meanwhile."""
+    """A session with requests that are being sent: how many, and what the session announced meanwhile."""
 
     requests: int = 0
     held: list[tuple[Broadcast, str]] = field(default_factory=list)

@@ -30,10 +30,10 @@ T = TypeVar("T")
 Take = Callable[[Entry | None, int], None]
 """Takes an entry, and how many more wait. The entry is `None` if the bucket is empty."""
 
-#: Bytes of a message between two processes: an announcement may have 512 KiB, and there is its header.
+#: Bytes of a message between two processes. An announcement may have 512 KiB, and its header comes on top.
 LARGEST_MESSAGE: Final = 768 * 1024
 _NO_JETSTREAM: Final = "NATS has no JetStream, or no quorum for it"
-#: For how many seconds the bucket remembers that a key was deleted or has expired. Watches are told by it.
+#: For how many seconds the bucket remembers that a key was deleted or has expired, so that watches learn of it.
 _MARKER: Final = 60
 _WRONG_REVISION: Final = (10071, 10164)
 _NOT_CLUSTERED: Final = 10074
@@ -79,7 +79,7 @@ class Bucket:
         except _RefusedError as error:
             if error.err_code != _NOT_CLUSTERED or replicas == 1:
                 raise
-            # NATS is one server with two addresses.
+            # NATS is not a cluster: the two addresses belong to one server.
             await _answer(self._js.add_stream(self._config(1)))
 
     async def _grow(self, info: api.StreamInfo, replicas: int) -> None:
@@ -182,7 +182,7 @@ class BucketWatch:
             max_deliver=1,
             mem_storage=True,
             num_replicas=1,
-            # After so many seconds NATS forgets a watch that nobody listens to.
+            # After this many seconds NATS forgets a watch that nobody listens to.
             inactive_threshold=30,
         )
         info = await _answer(bucket._js.add_consumer(bucket.stream, config))

@@ -1,7 +1,7 @@
 """What passes between the server processes of one system, and who takes it. The bus itself is `cluster.nats_bus`.
 
-A shell performs what concerns its own sessions without a message. `Member.process` says which process has the other
-sessions. Requests to those go to the bus; the bus of the other process hands them to its own shell, its `BusInbox`.
+A shell serves the sessions of its own process without a message. `Member.process` says which process has a session. If
+this is another process, the request goes to the bus. The bus of that process hands it to its own shell, its `BusInbox`.
 """
 
 import asyncio
@@ -38,12 +38,12 @@ class BusInbox(Protocol):
     """Takes what other processes ask of this one, and tell it."""
 
     async def answer(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> Answer | None:
-        """Ask a computer of this process, and wait for `answer`. Failing that future with `NotInRoomError` withdraws
-        the request, and the computer is told. What this raises goes to the caller.
+        """Ask a computer of this process, and wait for `answer`. If that future fails with `NotInRoomError`, the
+        request is withdrawn and the computer is told. An error that this raises goes to the caller.
         """
 
     def hear(self, notice: Broadcast, text: str) -> None:
-        """Tell the members of an office that this process holds; `text` is the packet."""
+        """Tell those members of an office that are connected to this process; `text` is the packet."""
 
 
 class BusObserver(Protocol):

@@ -75,7 +75,7 @@ class ChunkFrame(msgspec.Struct, tag="chunk", array_like=True, frozen=True):
     id: int
     of_ask: bool
     instant: float = 0.0
-    """As in `AskFrame`. That of the last chunk counts."""
+    """As in `AskFrame`. The instant in the last chunk counts."""
 
 
 class CreditFrame(msgspec.Struct, tag="credit", array_like=True, frozen=True):

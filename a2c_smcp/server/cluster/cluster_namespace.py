@@ -102,7 +102,7 @@ class ClusterNamespace(SMCPNamespace):
         """Tell the members of this process what a member of another process has announced."""
         sender = notice.skip_sid
         if self._rooms.is_behind(sender):
-            # The sender's own process refuses its announcements only for its own rooms: it does not know ours.
+            # The sender's process refuses announcements by the state of its own rooms: it does not know ours.
             self.admission.session_log.warn(
                 self._peer_in_log(sender), "left out %s of %s: too much of it waits", notice.event, sender
             )
@@ -136,11 +136,13 @@ class ClusterNamespace(SMCPNamespace):
             if member.process == self.registry.process:
                 self._change_rooms(rooms)
             elif change.left_office:
-                # End what it asked of computers here, and what was asked of it from here. The other shell ends its own.
+                # The member of another process has left. End its requests to computers of this process, and the
+                # requests of this process to it. The other shell ends its own.
                 self._fail_relays(f"{member.process}/{member.sid}")
                 self._fail_relays(member.sid)
             for notice in notices:
-                # When another process ends, thousands may go at once. Most are in offices that nobody here is in.
+                # When a process ends, thousands of members may go at once, most of them from offices without members
+                # here.
                 if not self._draining and self.registry.process in self.registry.holders(notice.office_id):
                     packet = notice_of(self.namespace, notice)
                     self._rooms.broadcast(self.namespace, room_of(notice.office_id), packet)

@@ -1,4 +1,4 @@
-"""The one connection of a server process to NATS. It is tried for ever. While it is down, nothing is kept for later."""
+"""The one connection of a server process to NATS. Connecting is tried for ever; meanwhile nothing is kept for later."""
 
 import asyncio
 import logging
@@ -94,7 +94,7 @@ class NatsConnection:
 
     async def _on_error(self, error: Exception) -> None:
         complaint = f"{type(error).__name__}: {error}"
-        # It is tried twice a second, and fails in the same way as long as NATS is away.
+        # Connecting is tried twice a second, and fails in the same way as long as NATS is away.
         if complaint != self._complaint:
             self._complaint = complaint
             logger.warning("NATS: %s", complaint)

@@ -55,11 +55,11 @@ class IncomingRequests:
         return len(self._errands)
 
     def unknown(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
-        """Those of these requests that are neither under way nor being answered."""
+        """The numbers among these whose requests are neither under way nor being answered."""
         return tuple(number for number in numbers if number not in self._errands)
 
     def take(self, ask: AskFrame, text: bytes) -> Callable[[], None] | None:
-        """Note a request. Returns what begins it, if all of it is here. Returns `None` if it came before."""
+        """Note a request. Returns the function that begins it; `None` if a part is missing, or if it came before."""
         if ask.id in self._errands:
             return None
         answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
@@ -68,7 +68,7 @@ class IncomingRequests:
         return self._add(taken, text)
 
     def take_chunk(self, chunk: ChunkFrame, text: bytes) -> tuple[int, Callable[[], None]] | None:
-        """Add a chunk. If the request is complete, returns the revision that it waits for, and what begins it."""
+        """Add a chunk. If this completes the request, returns its revision, and the function that begins it."""
         if (errand := self._errands.get(chunk.id)) is None:
             return None
         errand.deadline = chunk.instant

@@ -1,4 +1,4 @@
-"""What arrives for this process, until it is clear that another server process has sent it. The rest is dropped."""
+"""Holds messages for this process until it is clear that another server process has sent them. Drops all others."""
 
 import itertools
 import logging
@@ -24,8 +24,8 @@ class Newcomers:
     """Frames of processes that the copy of the membership does not show yet, in order. Pure: the clock is handed in.
 
     A process may write before the others have heard of its lease: NATS may deliver the frame first. But anybody may
-    write in the name of a process that does not exist. So there is little room, for all of them together, for a short
-    time.
+    write in the name of a process that does not exist. So all unknown processes together have little room, and only for
+    a short time.
     """
 
     def __init__(self) -> None:
@@ -59,8 +59,8 @@ class Newcomers:
 
 
 class Intake:
-    """Hands frames to `admit`, in the order of their sender. A frame must be signed, if there is a key, and its sender
-    must be in the membership or among `met`. `start` runs a task.
+    """Hands frames to `admit`, those of one sender in their order. A frame must be signed, if there is a key, and
+    its sender must be in the membership or among `met`. `start` runs a task.
     """
 
     def __init__(

@@ -47,8 +47,10 @@ def claim_key(member: Member) -> str:
 
 
 def claim_keys(member: Member) -> tuple[str, ...]:
-    """The keys that a member's claim may have. Processes of older versions make the key from the name itself, which is
-    another key if the name is not its own skeleton. They do not see a claim at the new key.
+    """The keys that a member's claim may have.
+
+    Processes of older versions make the key from the name itself. If the name differs from its skeleton, the two keys
+    differ, and these processes do not see a claim at the new key.
     """
     key = claim_key(member)
     if member.role == "agent" or skeleton(member.name) == member.name:

@@ -59,7 +59,7 @@ class ProcessLine:
         self._cuts = 0
 
     def send(self, frame: BusFrame, text: FrameText = b"", *, keep: float = 0.0) -> None:
-        """Send a frame. If NATS is out of reach, keep it for so many seconds."""
+        """Send a frame. If NATS is out of reach, keep the frame for `keep` seconds."""
         self.send_encoded(kind_of(frame), encode(frame, text), keep=keep)
 
     def send_encoded(
@@ -90,7 +90,8 @@ class ProcessLine:
             self._queued -= size
 
     async def send_chunks(self, data: bytes, frame_at: Callable[[int], BusFrame | None], *, keep: float = 0.0) -> bool:
-        """Send a text in chunks. When the turn of a chunk comes, `frame_at` makes its frame, from where it begins.
+        """Send a text in chunks. When the turn of a chunk comes, `frame_at` gets its position in the text and makes
+        its frame.
 
         Returns `False` if the text was not sent to its end: `frame_at` returned `None`, the receiver counts as gone, or
         one of the two processes was cut off.

@@ -4,12 +4,13 @@ A process takes frames at `<prefix>.p.<process>.m`. A frame has the reply subjec
 `<prefix>.p.<sender>.r.<process>.<number>`. It names the sender, and NATS writes to it when nobody took the frame.
 
 - A process acts on frames of another one in the order in which they were sent. It waits until its own copy of the
-  membership has seen what the sender's copy had seen. So nothing is heard of a computer before its enter.
-- An `AskFrame` has an instant after which it must not be started, by the receiver's own clock, which the sender has
-  learnt with a ping. The instant is never later than the moment at which the sender gives up. So nothing is started for
-  a caller that was told of a failure, however long a process was stopped or a frame was on its way.
-- A process that waits for another pings it every second, and names what it waits for. So it learns that an answer was
-  lost. A process that works for another, and hears nothing of it, stops that work.
+  membership has seen what the sender's copy had seen. So a process hears that a computer entered before it hears
+  anything else about that computer.
+- An `AskFrame` has an instant after which it must not be started. The instant is by the receiver's clock, which the
+  sender has learnt with a ping. It is never later than the moment at which the sender gives up. So nothing is started
+  for a caller that was told of a failure, however long a process was stopped or a frame was on its way.
+- A process that waits for another one pings it every second, and names the requests that it waits for. So it learns
+  that an answer was lost. A process that works for another one, and hears nothing from it, stops that work.
 """
 
 import asyncio
@@ -124,7 +125,7 @@ class NatsBus:
         self._process = process
 
     def ended(self, process: str) -> None:
-        """This process has lost its name. Everything that it waits for at others fails."""
+        """This process has lost its name. Everything that it asked of others fails."""
         self._process = ""
         self._intake.clear()
         peers = list(self._peers.values())
@@ -178,7 +179,7 @@ class NatsBus:
     def _admit(self, sender: str, opened: OpenedFrame) -> None:
         peer, now = self._peer(sender), elapsed()
         frame, text = decode(opened.frame)
-        # A pong that names this moment was sent after it.
+        # A pong that names a moment of this process was sent after that moment.
         is_fresh = isinstance(frame, PongFrame) and 0 <= now - frame.sent <= tuning.TIMES.ping
         try:
             peer.arrivals.take(opened, now, is_fresh=is_fresh)
@@ -314,7 +315,7 @@ class NatsBus:
                 self._intake.close_to(peer.line.process)
 
     def _look_back(self) -> None:
-        """Forget what is old. After this process was cut off, have everything repeated, both ways."""
+        """Forget what is old. After a cut, repeat the announcements, and ask the other processes to do the same."""
         self._intake.expire(elapsed())
         self._announcements.forget_old()
         reconnects = self._connection.client.stats["reconnects"]
@@ -327,7 +328,7 @@ class NatsBus:
                     self._after_cut(peer)
 
     def _after_cut(self, peer: OtherProcess) -> None:
-        """What was on its way between the two may be lost."""
+        """Messages between this process and another one may be lost. End what depends on them, and announce again."""
         peer.line.cut()
         peer.outgoing.cut()
         peer.incoming.cut()

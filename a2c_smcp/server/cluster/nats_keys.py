@@ -31,8 +31,8 @@ class Permissions:
 
 
 def server_permissions(prefix: str) -> Permissions:
-    """What an `a2c server` with this prefix needs, and nothing else. It cannot delete the stream of the bucket, but it
-    can empty it, because a server deletes keys.
+    """What an `a2c server` with this prefix needs, and nothing else. The server cannot delete the stream of the
+    bucket. It can empty the stream, because a server deletes keys.
     """
     stream = f"KV_{prefix}-members"
     return Permissions(
@@ -77,7 +77,7 @@ class Operator(_Signer):
         return self._token(name, self.public, issued_at, {"type": "operator", "system_account": system_account})
 
     def account_token(self, name: str, account: str, issued_at: int, *, streams: int = 0) -> str:
-        """The token of an account that may have so many streams of any size."""
+        """The token of an account that may have this many streams of any size."""
         storage = {"mem_storage": _NO_LIMIT, "disk_storage": _NO_LIMIT, "streams": streams, "consumer": _NO_LIMIT}
         counts = dict.fromkeys(("subs", "data", "payload", "imports", "exports", "conn", "leaf"), _NO_LIMIT)
         limits = {**counts, "wildcards": True, **(storage if streams else {})}

@@ -20,7 +20,7 @@ class ClusterOptions:
     creds: Path | None = None
     """A NATS credentials file."""
     prefix: str = "a2c"
-    """The names of the bucket and of the subjects begin with it. All processes of one system have the same."""
+    """The names of the bucket and the subjects begin with it. All processes of one system have the same prefix."""
     lease: int = 15
     """Seconds without a renewal after which a process counts as gone."""
     renewal: float = 2.0
@@ -35,7 +35,7 @@ class ClusterOptions:
             raise ValueError("the prefix must have 1 to 64 letters, digits, '-' or '_'")
         if not (self.lease >= 2 and 0 < self.renewal <= self.lease / 2):
             raise ValueError("the lease must have two or more whole seconds, and at least two renewals")
-        if len(self.keys) > 4:  # each of them is tried for a forged message
+        if len(self.keys) > 4:  # every key is tried for a forged message
             raise ValueError("there can be 4 cluster keys at most")
         if any(len(key) < 32 for key in self.keys):
             raise ValueError("a cluster key must have 32 characters or more; `a2c server nats-setup` makes one")

@@ -29,8 +29,8 @@ class BusMembership(Protocol):
 
 
 class Lane:
-    """What one process sends, acted on in order: each message when this process knows the membership that its sender
-    knew. `start` runs a task.
+    """Acts on the messages of one process in their order. Each message waits until this process knows the membership
+    that its sender knew. `start` runs a task.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Lane:
         self._acts: deque[tuple[int, Callable[[], object]]] = deque()
 
     def put(self, revision: int, act: Callable[[], object]) -> None:
-        """Act after everything before, as soon as this revision is known here."""
+        """Act after all earlier messages, as soon as this revision is known here."""
         waits = bool(self._acts)
         self._acts.append((revision, act))
         if not waits:
@@ -60,15 +60,15 @@ class Lane:
             try:
                 await self._membership.reached(self._acts[0][0])
             except SMCPError as error:
-                # A request is too late by now, and says so. An announcement that is late is better than none. What came
-                # after it does not wait once more.
-                logger.warning("acting on what another server process sent without having seen all it has: %s", error)
+                # A request is too late by now, and its answer says so. A late announcement is better than none. The
+                # next messages do not wait again.
+                logger.warning("acting on another server process's message without the latest members: %s", error)
                 acts = len(self._acts)
             for _ in range(min(acts, len(self._acts))):
                 self._act()
 
     def _act(self) -> None:
-        """Do what is first. A process that has lost its lease is ignored, because its members may be elsewhere."""
+        """Act on the first message, unless its process has lost its lease: its members may be elsewhere then."""
         _, act = self._acts.popleft()
         if self._process in self._membership.processes:
             act()
@@ -86,7 +86,7 @@ class OtherProcess:
         self.arrivals = arrivals
         self.lane = lane
         self.was_seen = False
-        """Whether the registry has known it at some time."""
+        """Whether the registry has ever known this process."""
         self.quiet = 0
         """Ticks since something was heard from it."""
         self.probing = False

@@ -1,4 +1,4 @@
-"""The requests of this process to another one: sent once, answered once, and failed together when that one is gone."""
+"""The requests of this process to another one: each is sent once and answered once. All fail when that one is gone."""
 
 import asyncio
 import logging
@@ -205,7 +205,7 @@ class OutgoingRequests:
         try:
             result = _read(call.reply, whole)
         except RequestTimeoutError as error:
-            # Long before the deadline of the request, "too late" has another reason: its process was nearly given up.
+            # Long before the request's deadline, "too late" has another reason: the process was nearly given up.
             fail(call.answer, error if waited > call.remote.seconds - tuning.TIMES.near_the_end else _gone())
         except SMCPError as error:
             fail(call.answer, error)
@@ -230,7 +230,7 @@ class OutgoingRequests:
 
     def take_pong(self, pong: PongFrame) -> None:
         learnt = self._line.clock.learn(pong.sent, elapsed(), pong.clock)
-        # If it was not learnt, the next ping follows within a second, because somebody waits.
+        # If the clock was not learnt, the next ping follows within a second, because somebody waits.
         if learnt and self._met is not None and not self._met.done():
             self._met.set_result(None)
         for number in pong.unknown:

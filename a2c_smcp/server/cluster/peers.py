@@ -49,7 +49,7 @@ class ProcessHealth:
         self._asked_at = None
 
     def slept(self, seconds: float) -> None:
-        """This process was held up for so long, and could not hear anything."""
+        """This process was held up for this many seconds, and could not hear anything."""
         if self._asked_at is not None:
             self._asked_at += seconds
 
@@ -66,8 +66,8 @@ class RemoteClock:
     _theirs: float = 0.0
 
     def learn(self, sent: float, received: float, theirs: float) -> bool:
-        """The other clock showed `theirs` between these two moments of ours. Returns whether this was used. An exchange
-        that took too long is not: everything would come too late there.
+        """The other clock showed `theirs` between these two moments of ours. Returns whether this was used. An
+        exchange that took too long is not used: with it, every request would come too late there.
         """
         if received - sent > tuning.TIMES.longest_exchange:
             return False

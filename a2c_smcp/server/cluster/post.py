@@ -142,7 +142,7 @@ class ChunkWindow:
                 arrived = self._arrived
                 await asyncio.wait((place,), timeout=tuning.TIMES.chunk)
                 if not place.done() and arrived == self._arrived:
-                    # The word that a chunk has arrived was lost between two NATS servers, and nobody was cut off.
+                    # The message that a chunk has arrived was lost between two NATS servers, and nobody was cut off.
                     self.close()
             return place.result()
         except asyncio.CancelledError:

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class RegistryListener(Protocol):
-    """Hears from a registry what its own process did not ask for. None of these methods may raise."""
+    """Hears of changes that its own process did not ask the registry for. None of these methods may raise."""
 
     async def began(self, process: str) -> None:
         """The other processes are about to know this process by this name."""
@@ -165,8 +165,8 @@ class ClusterRegistry(Tenure):
                 self._compare(member.sid)
 
     async def upkeep(self) -> None:
-        """Delete claims that nobody wants: those left over in this process and, in one of the processes, those of
-        processes that have gone.
+        """Delete claims that nobody wants: those that are left over in this process. One of the processes also
+        deletes the claims of processes that have gone.
         """
         replica, mine = self.replica, self.process
         left_over = {member for member in self._claims.left_over if member.sid not in self._changing}

@@ -44,7 +44,7 @@ class Replica:
         return self._leases.keys()
 
     def revision_of(self, key: str) -> int:
-        """The newest known revision of a key. Writing the key compares it."""
+        """The newest known revision of a key. It is compared when the key is written."""
         claim = self._claims.get(key)
         return claim.revision if claim else self._graves.get(key) or 0
 
@@ -58,12 +58,12 @@ class Replica:
         return self._visible.get(sid)
 
     def abandoned(self) -> list[Member]:
-        """The members by claims whose process has gone."""
+        """The members whose claims belong to processes that have gone."""
         gone = [keys for process, keys in self._keys_of.items() if process not in self._leases]
         return [self._claims[key].member for keys in gone for key in keys]
 
     def left_behind(self, process: str) -> list[Member]:
-        """The members by void claims of a process: its sessions have moved, and the old claims are still there."""
+        """The members of the void claims of a process: its sessions have moved, and left these claims behind."""
         left = [self._claims[key].member for key in self._left]
         return [member for member in left if member.process == process]
 
@@ -76,8 +76,8 @@ class Replica:
     def resync(self, entries: Iterable[Entry]) -> list[MemberChange]:
         """Take everything that a look at the bucket has shown, and return the differences.
 
-        A key that is written during the look may be missing in it, and follow later. So a known key that is missing
-        without a trace is kept, and doubted.
+        A key that is written during the look may be missing in it, and follow later. So a known key that is missing is
+        not removed at once, but kept as `doubted`.
         """
         others = Replica()
         entries = sorted(entries, key=lambda entry: entry.revision)
@@ -86,7 +86,7 @@ class Replica:
         for entry in sorted((*kept, *entries), key=lambda entry: entry.revision):
             others._store(entry)
         for sid, key in list(others._places.items()):
-            # The session left it for another place, which was given up before this look at the bucket.
+            # The session had left this place for another one, whose claim was deleted before this look at the bucket.
             if self._claims.get(key) == others._claims[key] and self._places.get(sid) != key:
                 del others._places[sid]
                 others._left.add(key)

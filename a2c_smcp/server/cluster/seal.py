@@ -1,12 +1,12 @@
 """The signatures of frames between server processes, and which frames have come before. Pure: the clock is handed in.
 
-A signed frame is a mark, a number, an instant, a signature, and the frame. The signature is an HMAC of all the others
-and of the names of sender and receiver, by a key that the processes share. A process has a new name whenever it begins,
-so a frame of the past has no receiver any more. The number shows that a frame comes twice.
+A signed frame is a mark, a number, an instant, a signature, and the frame. The signature is an HMAC of all the
+other parts and of the names of sender and receiver, by a key that the processes share. A process has a new name
+whenever it begins, so a frame of the past has no receiver any more. The number shows that a frame comes twice.
 
-The instant, by the sender's clock, shows that a frame was held back. The clocks of machines need not agree: the instant
-is compared with that of the frame that took the least time since the last pong. The clocks need not run at the same
-speed either, because pongs come now and then.
+The instant, by the sender's clock, shows that a frame was held back. The clocks of the machines need not agree: the
+instant is compared with the instant of another frame, the fastest one since the last pong. The clocks need not run at
+the same speed either, because pongs come now and then.
 """
 
 import hmac

@@ -100,7 +100,7 @@ class Tenure(ABC):
 
     @abstractmethod
     async def upkeep(self) -> None:
-        """Called once in the time of a renewal."""
+        """Called about as often as the lease is renewed."""
 
     @property
     def process(self) -> str:

@@ -13,12 +13,13 @@ class ClusterTimes:
     ping: float = 1.0
     """How often a process that waits for another asks whether it is there."""
     remembered_for_cuts: float = 20.0
-    """How long it is remembered what has to be said again after a cut. A process that was cut off for longer has lost
-    its lease."""
+    """How long announcements and withdrawn requests are remembered: after a cut they must be sent again. A process
+    that was cut off for longer has lost its lease."""
     keep_answers: float = 5.0
     """How long an answer may wait for NATS. After that its caller has given up."""
     near_the_end: float = 2.0
-    """A process that is asked gives up a second before this one. Clocks and the way cost another second."""
+    """A request is too late only this near to its deadline: the process that is asked gives up a second early, and
+    differences of the clocks and the way cost another second."""
     retry: float = 0.5
     """Between two attempts at something that failed, or between two cancellations of a task that did not end."""
     nats_connect: int = 2
@@ -36,14 +37,14 @@ class ClusterTimes:
     max_silence: float = 3.0
     """A process that is waited for counts as gone after this silence."""
     quiet: float = 5.0
-    """This process stops working for another one after this silence, when the other one has given up already. It is
-    counted in pings."""
+    """After this silence, this process stops working for another one, which has given up by then. It is counted in
+    pings."""
     refusals_apart: float = 2.0
-    """Two refusals this far apart mean that nobody is there. One alone may meet a process that connects again."""
+    """Two refusals this far apart mean that nobody is there. One may come while a process connects again."""
     refusals_together: float = 10.0
     """Refusals further apart than this are independent of each other."""
     slack: float = 0.1
-    """Timers are not exact."""
+    """By how much a timer may be wrong."""
     clock_is_fresh: float = 60.0
     """How long a reading of the other clock counts. Clocks differ in speed, by a few milliseconds in 60 s."""
     longest_exchange: float = 1.0
@@ -51,14 +52,14 @@ class ClusterTimes:
     fresh_pong: float = 60.0
     """After this time a new pong is wanted. A clock that is being corrected runs up to a tenth too fast."""
     newcomer: float = 5.0
-    """How long the frames of a process are kept that the copy of the membership does not show yet."""
+    """How long frames are kept if the copy of the membership does not show their sender yet."""
     chunk: float = 5.0
-    """Within this time at least one chunk must arrive, while others wait for their turn."""
+    """Within this time at least one chunk must arrive, while other chunks wait for their turn."""
     look_for_room: float = 0.05
     """Between two checks whether NATS is back, while something waits for it."""
     claim_pauses: tuple[float, float] = (0.01, 0.5)
     """The first and the longest pause before a join looks again at a key that others change meanwhile. While NATS
-    elects a leader, it refuses changes for the sake of one that is then lost."""
+    elects a leader, it may refuse a change because of another change, which is then lost."""
     flush: float = 1.0
     """How long the last answers may take to leave when a process ends."""
 
@@ -84,8 +85,8 @@ class ClusterBounds:
     """How many of these one session may have: as many as its calls under way."""
     cancel_characters: int = 1024
     chunk_bytes: int = 128 * 1024
-    """Bytes of a text in one frame. A small frame waits for those before it on the same connection: for 16 MB in one
-    piece that took 100 ms."""
+    """Bytes of a text in one frame. A small frame waits for the frames before it on the same connection: it waited
+    100 ms for 16 MB in one piece."""
     chunks: int = 4
     """Chunks that may be on their way to one process."""
     queued_bytes: int = 64 * 1024 * 1024
