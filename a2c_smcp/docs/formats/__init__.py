@@ -76,6 +76,7 @@ _MODULES: Final = {
     **dict.fromkeys(("pptx", "pptm", "ppsx", "ppsm", "potx", "potm"), "slides"),
     **dict.fromkeys(("odt", "ott", "fodt", "odp", "otp", "fodp", "odg", "fodg"), "opendocument"),
     "rtf": "rtf",
+    **dict.fromkeys(("doc", "dot", "ppt", "pps", "pot"), "old_office"),
 }
 _NEVER: Final = frozenset(
     re.findall(
@@ -97,6 +98,7 @@ _LIBRARIES: Final = {
     "msg": "a message of Outlook",
     "notebook": "a notebook",
     "epub": "a book",
+    "old_office": "an Office file of the time before 2007",
 }
 
 

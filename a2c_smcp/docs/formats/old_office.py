@@ -1,0 +1,147 @@
+"""Word and PowerPoint files of the time before 2007, by a reader of our own: their text, without its layout.
+
+They are OLE files. A Word file is a row of pieces of text; a PowerPoint file is records within records.
+"""
+
+import re
+import struct
+from collections.abc import Iterator
+from importlib import import_module
+from typing import BinaryIO, Final
+
+import olefile
+
+from a2c_smcp.docs.formats import OpenDocument, Properties, suffix_of
+from a2c_smcp.docs.formats.markdown import SectionedDocument
+from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
+from a2c_smcp.mcp_server.documents import Page
+from a2c_smcp.mcp_server.elements import Element, Heading, List, Text
+
+__all__ = ["open_document"]
+
+_WORDS: Final = ("doc", "dot")
+_FIELD_CODE: Final = re.compile(r"\x13[^\x13\x14\x15]*(?:\x14([^\x13\x15]*))?\x15")
+#: Signs of Word that are not letters: breaks, hyphens, places of pictures and notes.
+_SIGNS: Final = str.maketrans({"\x0b": "\n", "\x1e": "-", "\x1f": "", "\xad": "", "\x07": "\t"}) | dict.fromkeys(
+    (*range(1, 7), 8, 0x13, 0x14, 0x15), ""
+)
+_CONTAINER, _SLIDE, _PLACE = 0xF, 1006, 1011
+_OUTLINES, _LETTERS, _BYTES = 4080, 4000, 4008
+
+
+def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocument:
+    head = file.read(8)
+    file.seek(0)
+    is_word = suffix_of(name) in _WORDS
+    if head.startswith((b"PK", b"{\\rtf")):
+        # Programs open what is inside, so many a file has the wrong ending.
+        kind = "rtf" if head.startswith(b"{") else "word" if is_word else "slides"
+        found: OpenDocument = import_module(f"a2c_smcp.docs.formats.{kind}").open_document(file, name, limits)
+        return found
+    if head != olefile.MAGIC:
+        raise Unreadable("it is not an Office file of the time before 2007")
+    try:
+        ole = olefile.OleFileIO(file)
+        told = ole.get_metadata()
+        title = told.title.decode("utf-8", "replace").strip("\0 ") if isinstance(told.title, bytes) else ""
+        if is_word:
+            return SectionedDocument(list(_word_elements(ole)), Properties(title))
+        # A file for PowerPoint 95 and 97 has a stream for each.
+        newer = "PP97_DUALSTORAGE/PowerPoint Document"
+        stream = newer if ole.exists(newer) else "PowerPoint Document"
+        return _OldSlides(ole.openstream(stream).read(), Properties(title))
+    except (OSError, struct.error, ValueError, IndexError) as error:
+        raise Unreadable(f"the file is broken: {' '.join(str(error).split())[:100]}") from None
+
+
+def _word_elements(ole: olefile.OleFileIO) -> Iterator[Element]:
+    main = ole.openstream("WordDocument").read()
+    flags = struct.unpack_from("<H", main, 10)[0]
+    if flags & 0x100:
+        raise Unreadable("it is encrypted")
+    table = ole.openstream("1Table" if flags & 0x200 else "0Table").read()
+    start, size = struct.unpack_from("<II", main, 0x1A2)
+    text = "".join(_pieces(main, table[start : start + size]))
+    for _ in range(FORMATS.office_levels):
+        # The innermost fields first: what a field shows stays, its code goes.
+        text, count = _FIELD_CODE.subn(lambda match: match[1] or "", text)
+        if not count:
+            break
+    for paragraph in re.split(r"[\r\x0c]|\x07\x07", text):
+        if words := paragraph.translate(_SIGNS).strip():
+            yield Text(words)
+
+
+def _pieces(main: bytes, pieces: bytes) -> Iterator[str]:
+    """The text, piece by piece: each says where it is, and whether it has one byte a letter or two."""
+    at = 0
+    while pieces[at] == 1:
+        at += 3 + struct.unpack_from("<H", pieces, at + 1)[0]
+    size = struct.unpack_from("<I", pieces, at + 1)[0]
+    places = pieces[at + 5 : at + 5 + size]
+    count = (len(places) - 4) // 12
+    for number in range(count):
+        first, last = struct.unpack_from("<II", places, number * 4)
+        where = struct.unpack_from("<I", places, (count + 1) * 4 + number * 8 + 2)[0]
+        length = max(0, last - first)
+        if where & 0x40000000:
+            begin = (where & 0x3FFFFFFF) // 2
+            yield main[begin : begin + length].decode("cp1252", "replace")
+        else:
+            yield main[where : where + length * 2].decode("utf-16-le", "replace")
+
+
+class _OldSlides:
+    def __init__(self, data: bytes, properties: Properties) -> None:
+        self.properties = properties
+        outlines: list[list[str]] = []
+        drawn: list[list[str]] = []
+        for kind, text in _records(data, 0, len(data), 0, ""):
+            if kind == "place":
+                outlines.append([])
+            elif kind == "slide":
+                drawn.append([])
+            elif kind == "outline text" and outlines:
+                outlines[-1].append(text)
+            elif kind == "slide text" and drawn:
+                drawn[-1].append(text)
+        count = max(len(outlines), len(drawn))
+        self._slides = [
+            [*(outlines[number] if number < len(outlines) else ()), *(drawn[number] if number < len(drawn) else ())]
+            for number in range(count)
+        ]
+
+    @property
+    def page_count(self) -> int:
+        return max(1, len(self._slides))
+
+    def page(self, index: int) -> Page:
+        texts = self._slides[index] if self._slides else []
+        elements: list[Element] = []
+        for text in dict.fromkeys(texts):
+            lines = [line.strip() for line in re.split(r"[\r\x0b]", text) if line.strip()]
+            if lines and not elements:
+                elements.append(Heading(" ".join(lines)[: FORMATS.heading], 1) if len(lines) == 1 else List(lines))
+            elif lines:
+                elements.append(Text(lines[0]) if len(lines) == 1 else List(lines))
+        heading = next((each.text for each in elements if isinstance(each, Heading)), "")
+        return Page(heading or f"Slide {index + 1}", elements)
+
+
+def _records(data: bytes, at: int, end: int, depth: int, inside: str) -> Iterator[tuple[str, str]]:
+    """Slides, their places in the outline, and texts, in the order of the file."""
+    while at + 8 <= end:
+        flags, kind, size = struct.unpack_from("<HHI", data, at)
+        begin, at = at + 8, min(end, at + 8 + size)
+        if kind == _PLACE and inside == "outline":
+            yield "place", ""
+        elif kind == _LETTERS and inside:
+            yield f"{inside} text", data[begin:at].decode("utf-16-le", "replace")
+        elif kind == _BYTES and inside:
+            yield f"{inside} text", data[begin:at].decode("latin-1")
+        elif flags & 0xF == _CONTAINER and depth < FORMATS.office_levels:
+            if kind == _SLIDE:
+                yield "slide", ""
+            # The first list of outlines is that of the slides; the others are of masters and notes.
+            found = {_SLIDE: "slide", _OUTLINES: "" if flags >> 4 else "outline"}.get(kind, inside)
+            yield from _records(data, begin, at, depth + 1, found)
