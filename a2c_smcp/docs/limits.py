@@ -114,6 +114,8 @@ class FormatBounds:
     """Cells with text that a table has at least. A grid with fewer is a drawing."""
     table_filled: float = 0.4
     """The part of its cells that has text. A form with many boxes has less."""
+    table_row_lines: int = 4
+    """Lines of text that a row has on average. A grid with more has no lines between its rows."""
     table_cut_words: float = 0.1
     """Words that a line may run through, by the number of cells. In a drawing it runs through more."""
     table_cell: int = 1500

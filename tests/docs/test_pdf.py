@@ -167,3 +167,12 @@ def test_a_page_that_cannot_be_read_costs_that_page_only() -> None:
         ["This page cannot be read: Failed to load page."],
         ["the third"],
     ]
+
+
+def test_a_grid_without_lines_between_its_rows_is_read_line_by_line() -> None:
+    frame = ruled([72, 172, 272], [700, 680, 560])
+    names = [say(75, 685, "year"), say(175, 685, "rent")]
+    rows = [f"{say(75, 665 - 12 * row, f'year {row}')}\n{say(175, 665 - 12 * row, f'{row}00')}" for row in range(8)]
+    page = page_of("\n".join([frame, *names, *rows]))
+    assert not any(isinstance(element, Table) for element in page.elements)
+    assert "year 1 100 year 2 200" in " ".join(texts(page))

@@ -182,7 +182,11 @@ def filled(grid: Grid, glyphs: Sequence[Glyph]) -> RuledTable | None:
         in_word = glyph.box is not None
     if cut_words > max(1, FORMATS.table_cut_words * len(cells)):
         return None
-    texts = {number: running_text(lines_of(inside)) for number, inside in cells.items()}
+    lines = {number: list(lines_of(inside)) for number, inside in cells.items()}
+    tallest = sum(max(len(lines.get(number, ())) for number in set(row)) for row in grid.cell_of)
+    if tallest > FORMATS.table_row_lines * len(grid.cell_of):
+        return None  # lines between its columns only: as text its rows stay together
+    texts = {number: running_text(inside) for number, inside in lines.items()}
     longest = max((len(text) for text in texts.values()), default=0)
     rows: list[list[str]] = []
     for line in grid.cell_of:
