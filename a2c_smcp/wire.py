@@ -63,10 +63,10 @@ class Unacceptable:
 
 
 class _Validator:
-    """Validates one TypedDict of an answer with pydantic: msgspec cannot read their unions.
+    """Validates one TypedDict of an answer with pydantic: msgspec cannot read the unions in it.
 
-    It is built when it is first used. Building takes a thousand times longer than using, and all of them together take
-    a tenth of a second; a command needs two or three.
+    It is built when it is first used. Building takes a thousand times longer than using. Building all validators takes
+    a tenth of a second, and a command needs only two or three of them.
     """
 
     def __init__(self, subject: str, shape: type) -> None:

@@ -34,7 +34,7 @@ _LISTS: Final[Mapping[str, Mapping[str, frozenset[str] | None]]] = {
     GET_FINDER_EVENT: {"documents": frozenset()},
     READ_RESOURCE_EVENT: {"contents": None},
 }
-#: The answers that have a limit in bytes of their own, smaller than that of a message, and the name of that limit.
+#: The answers with a limit of their own in bytes, which is smaller than that of a message: its name in `AnswerLimits`.
 _BYTES: Final[Mapping[str, str]] = {
     GET_TOOLS_EVENT: "tools_bytes",
     GET_CONFIG_EVENT: "config_bytes",

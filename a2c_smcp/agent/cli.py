@@ -126,7 +126,7 @@ def room() -> "Work":
 def tools(
     computer: Annotated[str | None, typer.Argument(help="One computer only.", show_default=False)] = None,
 ) -> "Work":
-    """The tools of a computer, or of all of them."""
+    """The tools of one computer, or of all computers."""
     from a2c_smcp.agent import commands
 
     return commands.tools(computer)

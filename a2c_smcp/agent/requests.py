@@ -110,7 +110,7 @@ class NotSupportedError(BadRequestError):
 
 
 class UnansweredError(RequestTimeoutError):
-    """No answer came in time. Not even the server said that the computer is silent."""
+    """No answer came in time, not even the server's error about a computer that does not answer."""
 
     def __init__(self, request: "Request") -> None:
         super().__init__(

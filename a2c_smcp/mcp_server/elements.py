@@ -55,7 +55,9 @@ class Element:
 
     category: ClassVar[str] = ""
     _summed_up_by: ClassVar[tuple[str, ...]] = ()
-    """The fields that can stand for a missing summary: the first one that is not empty. If empty: the first field."""
+    """The fields that can stand for a missing summary: the first one with a value. `()` means the kind's first
+    field.
+    """
 
     element_id: str = ""
     """Unique in its document. Left empty, the element is known by its place: `p<page>-<number>`."""

@@ -60,8 +60,8 @@ def _instructions(computer: str | None) -> str:
         tools = f"The tools are those of the computer {computer}."
     else:
         tools = (
-            "The tools are those of several computers: <computer>__<tool>, or, where there are many, search_tools "
-            "finds them and call_tool calls them."
+            "The tools belong to several computers and are called <computer>__<tool>. If there are many tools, "
+            "search_tools finds them and call_tool calls them."
         )
     return (
         f"{tools} list_computers says who is there and what is wrong when tools are missing. see_desktop shows what "

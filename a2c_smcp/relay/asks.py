@@ -58,7 +58,7 @@ class LostAsks(Generic[K, W]):
     unanswered: tuple[Ask[K, W], ...]
     """Their target has gone. An ask that was not sent has not run, and can be asked again elsewhere."""
     unwanted: tuple[Ask[K, W], ...]
-    """Their caller has gone. The targets of those that were sent must be told."""
+    """Their caller has gone. If an ask was sent, its target must be told."""
 
 
 class AskTable(Generic[K, W]):

@@ -185,7 +185,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     # --- connections
 
     def _arriving(self, sid: str, address: str) -> Any:
-        """The connection of a session that is about to be authenticated. Gives it a place, or raises."""
+        """Give a place to the connection of a session that is about to be authenticated, and return it; or raise."""
         self.admission.wrong_keys.check(address, time.monotonic())
         socket = socket_of(self.server, self.namespace, sid)
         if socket is None:

@@ -21,7 +21,7 @@ class Metrics:
         seconds = Histogram(
             "a2c_relay_seconds", "Time until the answer.", ["event"], buckets=_BUCKETS, registry=collectors
         )
-        # Finding a child by its labels takes longer than counting. There are few of them, so they are kept.
+        # Finding a child by its labels takes longer than counting. There are few children, so they are kept.
         self._relays_of = cache(relays.labels)
         self._seconds_of = cache(seconds.labels)
         self._refusals = Counter("a2c_refusals", "Requests and connections refused.", ["code"], registry=collectors)

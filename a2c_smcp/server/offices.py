@@ -173,7 +173,7 @@ def check_names(request: EnterOfficeReq) -> None:
 
 
 def check_office_left(request: LeaveOfficeReq) -> None:
-    """Raise `BadRequestError` if an office id is too long. `leave` refuses all ids but that of the session's office."""
+    """Raise `BadRequestError` if an office id is too long. `leave` accepts only the id of the session's own office."""
     if len(request["office_id"]) > MAX_OFFICE_ID:
         raise BadRequestError(
             f"field 'office_id': must have at most {MAX_OFFICE_ID} characters", {"field": "office_id"}

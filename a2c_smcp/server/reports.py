@@ -24,7 +24,7 @@ class ReportLimit:
     def __init__(self, deliver: Callable[[str], None], clock: Callable[[], float]) -> None:
         self._deliver = deliver
         self._clock = clock
-        # Twice as many as a computer may send, because a network may deliver those of a whole second at once.
+        # Twice the rate of a computer, because a network may deliver the reports of a whole second at once.
         self._bucket = TokenBucket(20.0, clock())
         self._held: ToolProgress | None = None
 

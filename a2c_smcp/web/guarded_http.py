@@ -320,7 +320,7 @@ class GuardedHTTP(HttpToolsProtocol):
     # --- deadlines
 
     def _be_patient(self) -> None:
-        """Give the peer its time, from now, for the rest of what has begun."""
+        """Start the peer's deadline anew: for the rest of its request, or for reading an answer."""
         self._end_patience()
         self._body_bytes = 0
         self._unread = self.transport.get_write_buffer_size()

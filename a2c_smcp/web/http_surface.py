@@ -62,7 +62,8 @@ class SurfaceHTTP(GuardedHTTP):
         for leaving in self._places.surplus:
             assert isinstance(leaving, SurfaceHTTP)
             self._places.leave(leaving)
-            # No answer is sent: a browser that sends a request at this moment would take it for the answer.
+            # No answer is sent: a browser that sends a request at this moment would take it for the answer to that
+            # request.
             leaving.send_away()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -1,4 +1,4 @@
-"""A uvicorn server that says when it is ready, has something to do before it ends, and exits with 0.
+"""A uvicorn server that says when it is ready and when it is about to end, and that exits with 0.
 
 uvicorn documents none of the methods that this overrides, `startup`, `shutdown` and `capture_signals`, nor
 `handle_exit`; `test_uvicorn_server.py` names them. What we use of its protocols is in `a2c_smcp.web.guarded_http`.

@@ -48,7 +48,7 @@ def place_of(link: LinkOptions, office: str) -> SeatPlace:
     """
     if not SHARED_SEAT.works:
         raise NotSharedError(f"it needs {SHARED_SEAT.needs}; {SHARED_SEAT.instead}")
-    # The key is hashed together with the rest: nobody may find it from the file's name.
+    # The key is hashed together with the other values, so that nobody can find it from the file's name.
     wanted = [_VERSION, _normal(link.url), link.socketio_path, office, link.api_key_header, link.api_key]
     wanted.append(sorted(link.headers.items()))
     digest = hashlib.sha256(json.dumps(wanted).encode("utf-8", "surrogatepass")).hexdigest()[:24]

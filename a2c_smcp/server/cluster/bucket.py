@@ -158,8 +158,8 @@ class Bucket:
 
 
 class BucketWatch:
-    """A consumer of our own. After a gap, nats-py's ordered consumer goes on where it stopped. It would miss keys that
-    were deleted in the gap and are forgotten since.
+    """A consumer of our own. After a gap, nats-py's ordered consumer goes on where it stopped. It would miss keys
+    that were deleted in the gap, if the bucket has forgotten the deletion by then.
     """
 
     def __init__(self, bucket: Bucket, take: Take, on_gap: Callable[[], None]) -> None:

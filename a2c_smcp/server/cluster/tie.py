@@ -30,7 +30,7 @@ _UNSIGNED: Final = (
 
 
 class ClusterTie:
-    """`async with ClusterTie(options)`, after `namespace`: it joins the others as soon as NATS lets it."""
+    """Call `namespace`, then enter it with `async with`: it joins the other processes as soon as NATS lets it."""
 
     def __init__(self, options: ClusterOptions) -> None:
         self.connection = NatsConnection(options)

@@ -92,7 +92,9 @@ class ClusterBounds:
     queued_bytes: int = 64 * 1024 * 1024
     """Bytes of chunked texts that may wait to be sent to one process."""
     unsent_bytes: int = 32 * 1024 * 1024
-    """Bytes that may wait for NATS before requests and announcements are refused. The connection may hold as many."""
+    """Bytes that may wait for NATS before requests and announcements are refused. The network may hold as many
+    again.
+    """
     held_characters: int = 4 * 1024 * 1024
     """Characters of one session's announcements that wait until its own requests are sent."""
     changes: int = 64
