@@ -100,7 +100,7 @@ _REASON = re.compile(r"(\d{3,4}) ([^:]*): (.*)", re.DOTALL)
 
 
 def _named(text: str) -> str:
-    # How many characters of a value a message quotes, of a URI for instance.
+    # How many characters of a value, such as a URI, a message quotes.
     return cut(text, 200)
 
 

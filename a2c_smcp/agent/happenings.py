@@ -26,8 +26,8 @@ class _Happening(NamedTuple):
 class Happenings:
     """A queue of events, in order.
 
-    When a computer repeats an announcement while the first one still waits, the two are one event; unless that computer
-    came or went in between, or the connection did. When too many events wait, the oldest is lost.
+    When a computer repeats an announcement while the first one still waits, the repeat is left out, unless the computer
+    or the connection came or went in between. When too many events wait, the oldest is lost.
     """
 
     def __init__(self, most: int = 10_000) -> None:
@@ -83,7 +83,7 @@ def _computer_of(data: Any) -> str | None:
 
 
 def _repeatable(happened: _Happening) -> Hashable | None:
-    """The key of an announcement that is enough to hear once."""
+    """The key by which a repeat is recognized; `None` if every repeat counts."""
     if isinstance(happened.data, Change):
         return happened.data
     return happened.name if happened.name.startswith("update_") else None

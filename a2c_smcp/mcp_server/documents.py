@@ -100,7 +100,7 @@ class DocumentSource(Protocol):
     """
 
     async def catalogue(self, offset: int, limit: int) -> tuple[Sequence[Document], int]:
-        """At most `limit` documents, from the one with the number `offset` on, and how many there are in all."""
+        """At most `limit` documents, beginning with number `offset`, and how many there are in all."""
         ...
 
     async def document(self, doc_ref: str) -> Document | None:

@@ -151,9 +151,9 @@ class HttpApp:
     ) -> None:
         """Let mcp answer.
 
-        If this request is the stream for the notifications of an older session, `stream_of` is that session: without
-        such a stream its notices wait. A client that leaves a message unread for too long would keep its request and
-        everything that waits for it. So that request is ended.
+        `stream_of` is the older session whose notifications this request carries; `None` for all other requests. While
+        a session has no such stream, its notices wait. A client that leaves a message unread for too long would keep
+        its request and everything that waits for it. So that request is ended.
         """
         opened = ended = stalled = False
 

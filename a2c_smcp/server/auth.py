@@ -127,7 +127,7 @@ def load_keys(path: Path) -> tuple[Key, ...]:
 
 
 class _KeyRing:
-    """Finds the key that was shown. The time does not tell which key it is, or how much of it was right."""
+    """Finds the key that was shown. The time that this takes does not tell which key it is, or how much was right."""
 
     def __init__(self, keys: Iterable[Key | str], *, header: str = DEFAULT_HEADER) -> None:
         made = [key if isinstance(key, Key) else Key(name="api-key", key=key) for key in keys]

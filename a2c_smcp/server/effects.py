@@ -30,4 +30,4 @@ class Broadcast:
     data: Mapping[str, Any]
     skip_sid: str
     collapses: bool = False
-    """Whether a repeat adds nothing for a reader that has not seen the first one yet."""
+    """Whether a repeat may be left out while its reader has not seen the first one yet."""

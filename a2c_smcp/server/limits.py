@@ -35,8 +35,8 @@ class Limits:
     connections_per_address: int | None = None
     """Connections of one address; one more is refused with 429."""
     wrong_keys: int | None = 10
-    """How many wrong keys of one address are refused at once. After that, one a second is refused. When five wait, an
-    address that has never shown a right key gets 429, and its keys are not checked."""
+    """How many wrong keys of one address are refused without delay. After that, one refusal a second is sent. When
+    five refusals wait, an address that has never shown a right key gets 429, and its keys are not checked."""
     connect_timeout: float = 10.0
     """How long a connection may stay without joining a namespace. This is checked once every ping timeout."""
     header_timeout: float = 10.0
@@ -150,8 +150,8 @@ class AddressLimit:
     def knock(self, address: str) -> Place | None:
         """A place for a new connection; `None` if there are too many from this address.
 
-        Two may always knock, also above the limit. So a client that polls reaches its session, and a client that is one
-        too many gets the refusal of `Place.join`, which has a code.
+        Two connections may always knock, also above the limit. So a client that polls reaches its session, and a client
+        that is one too many gets the refusal of `Place.join`, which has a code.
         """
         with self.lock:
             knocked = self._knocked[address]

@@ -18,7 +18,7 @@ _SECOND_DOT: Final = re.compile("(?<=[ij])\u0307")
 
 
 def skeleton(name: str) -> str:
-    """A text that two names share exactly if they look alike: they differ in width, case or alphabet only.
+    """A text that names share if they look alike, and only then. Such names differ only in width, case or alphabet.
 
     Two names in plain ASCII look alike only if they differ in case alone. `I`, `l` and `1` stay apart, and so do `O`
     and `0`.

@@ -23,7 +23,7 @@ class NoticePacket(Packet):  # type: ignore[misc]  # engineio ships no types
         self.sender = sender
         self.event = event
         self.collapses = collapses
-        """Whether a repeat adds nothing, unless the sender entered or left in between."""
+        """Whether a repeat may be left out, unless the sender entered or left in between."""
 
 
 class ReportPacket(Packet):  # type: ignore[misc]  # engineio ships no types

@@ -206,7 +206,9 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
     # --- relays
 
     def _relay(self, client: Client, row: Event, message: Message) -> "_Wait":
-        """Send a request to a computer. The ack is waited for next, until the deadline or until either end has gone."""
+        """Send a request to a computer. The caller waits for the ack next, until the deadline or until either end
+        has gone.
+        """
         with ExitStack() as exits:
             observed = exits.enter_context(self._observed(row.name))
             future: Future[Answer | None] = Future()

@@ -21,7 +21,7 @@ _MOST: Final = 4096
 
 
 class WrongKeys:
-    """Counts the wrong keys of each address. `at_once` are refused at once, then one a second. Threads may share it."""
+    """Counts the wrong keys of an address: the first `at_once` are refused at once, then one a second. Thread-safe."""
 
     def __init__(self, at_once: int | None) -> None:
         self._at_once = at_once

@@ -27,8 +27,8 @@ def key_in(path: Path) -> str:
 
 
 def exposure(path: Path, *, secret: bool = True) -> str | None:
-    """What other users can do with a file of keys, and the command against it; `None` if they can do nothing.
-    Without `secret` they may read it: it has hashes only.
+    """What other users can do with a file of keys, and the command that prevents it; `None` if they can do nothing.
+    Without `secret` they may read the file: it has hashes only.
     """
     if not IS_UNIX:
         return None

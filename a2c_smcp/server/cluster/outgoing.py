@@ -259,8 +259,8 @@ class OutgoingRequests:
                 self._send_whole(call)
 
     def cut(self) -> None:
-        """One of the two processes was cut off from NATS. An answer of which only a part has come is lost, and what
-        was withdrawn meanwhile may still run.
+        """One of the two processes was cut off from NATS. An answer of which only a part has come is lost. A request
+        that was withdrawn meanwhile may still run.
         """
         for call in self._calls():
             if call.gathering is not None:

@@ -185,7 +185,7 @@ class ClusterRegistry(Tenure):
 
     def _compare(self, sid: str) -> None:
         """Close a session whose place differs from what the replica shows. That happens when an answer of NATS was
-        lost: the change counted, and this process does not know it.
+        lost: NATS has made the change, and this process does not know it.
         """
         if not self.process or sid in self._changing:
             return

@@ -51,7 +51,7 @@ class ClusterTie:
         await self._stack.aclose()
 
     def namespace(self, auth: AuthenticationProvider, limits: Limits, metrics: Metrics) -> ClusterNamespace:
-        """The namespace of this process. The metrics show how its lease goes, and what crosses the bus."""
+        """The namespace of this process. The metrics show the age of its lease, and what crosses the bus."""
         metrics.gauge("a2c_processes", "Server processes that know each other.", lambda: len(self.registry.processes))
         metrics.gauge("a2c_lease_age_seconds", "Time since the last renewal.", lambda: self.registry.lease_age)
         options = self.connection.options

@@ -40,7 +40,7 @@ class ClusterTimes:
     """After this silence, this process stops working for another one, which has given up by then. It is counted in
     pings."""
     refusals_apart: float = 2.0
-    """Two refusals this far apart mean that nobody is there. One may come while a process connects again."""
+    """Two refusals this far apart mean that nobody is there. A single one may come while a process reconnects."""
     refusals_together: float = 10.0
     """Refusals further apart than this are independent of each other."""
     slack: float = 0.1
@@ -82,7 +82,7 @@ class ClusterBounds:
     cancels: int = 10_000
     """Announcements that do not collapse, and that are repeated after a cut."""
     cancels_of_one: int = 1024
-    """How many of these one session may have: as many as its calls under way."""
+    """How many of these announcements one session may have: one for each call that it may have under way."""
     cancel_characters: int = 1024
     chunk_bytes: int = 128 * 1024
     """Bytes of a text in one frame. A small frame waits for the frames before it on the same connection: it waited
