@@ -104,7 +104,8 @@ class KeyFlags:
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Without a key: a name, beside those of loopback, for Host and Origin; repeatable."
+            metavar="NAME",
+            help="Without a key: allow this name in Host and Origin, too, not only loopback; repeatable.",
         ),
     ] = None
     cluster_key: Annotated[
@@ -258,7 +259,7 @@ def _http_options(
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="With --http: a name, beside those of loopback, for Host and Origin; repeatable."
+            metavar="NAME", help="With --http: allow this name in Host and Origin, too, not only loopback; repeatable."
         ),
     ] = None,
 ) -> "HttpOptions | None":

@@ -47,8 +47,8 @@ _Item = TypeVar("_Item")
 
 
 def run(keep: bool = False, browser: bool = False) -> int:
-    """Walk through the tour and return the exit code. With `keep` everything runs on until Ctrl-C. With `browser` too,
-    with the computer's console open and an agent whose calls need a yes.
+    """Walk through the tour and return the exit code. With `keep` everything runs on until Ctrl-C. With `browser` it
+    does so, too; the computer's console is open, and calls of an agent need a yes.
     """
     console = screen.console(soft_wrap=True)
     try:

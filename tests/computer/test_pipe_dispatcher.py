@@ -662,7 +662,7 @@ for line in sys.stdin:
         await asyncio.wait_for(server.connect(), 60)
         try:
             assert server.protocol_version == "2025-06-18"
-            with pytest.raises(ToolExecutionError, match="tool x answered with something that is no MCP result"):
+            with pytest.raises(ToolExecutionError, match="tool x answered with something that is not an MCP result"):
                 await server.call_tool("x", {}, 60)
         finally:
             await server.disconnect()

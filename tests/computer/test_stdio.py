@@ -314,7 +314,7 @@ async def test_an_answer_that_cannot_be_read_fails_its_request_and_no_other(item
     async with running(StdioTransport(parameters, timings=FAST)) as client:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "sleep", {"seconds": 0.2})
-            with anyio.fail_after(20), pytest.raises(MCPError, match="no JSON-RPC message in ascii"):
+            with anyio.fail_after(20), pytest.raises(MCPError, match="not a JSON-RPC message in ascii"):
                 await client.call_tool("litter", {"item": item, "count": 1})
         assert text(await client.call_tool("echo", {"text": "still here"})) == "still here"
 

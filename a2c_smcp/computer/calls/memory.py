@@ -1,4 +1,4 @@
-"""The requests for tool calls: one that arrives twice runs once, and both get the same reply. Pure.
+"""The requests for tool calls: a request that arrives twice runs once, and both times it gets the same reply. Pure.
 
 The caller runs the call. It hands in an entry, on which the repeats of the request can wait. The clock is passed in.
 

@@ -1,4 +1,6 @@
-"""Asks the person at the terminal whether an agent's call may run. A yes counts once all of the call was shown."""
+"""Asks the person at the terminal whether an agent's call may run. A yes counts only after all of the call was
+shown.
+"""
 
 import shutil
 import time

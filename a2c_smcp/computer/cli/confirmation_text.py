@@ -67,7 +67,7 @@ def first_look(decision: Confirmation, width: int) -> FirstLook:
 
 
 def whole(decision: Confirmation, width: int) -> Iterator[str]:
-    """The same with nothing left out. There may be very many lines."""
+    """All of the call, with nothing left out. There may be very many lines."""
     yield from _heading(decision)
     yield from _description(decision.definition.description, "", width)
     yield from _before_arguments(decision)

@@ -183,7 +183,7 @@ async def _office(link: OfficeLink, office: str) -> Finding:
     except ForbiddenError as error:
         return Finding(
             f"{where} does not take an agent with this key: {printable(error.message)}",
-            "use a key for this office and the role agent; a computer may be let in with this one",
+            "use a key for this office and the role agent; this key may still be right for a computer",
         )
     except SMCPError as error:
         return Finding(f"{where} cannot be joined: {printable(error.message)}", "ask the server's administrator")

@@ -68,8 +68,10 @@ class ShowHiddenCharacters(Processor):
 
 
 class _KeptHistory(FileHistory):
-    """A history in a file. If the file fails, for example on a full disk, only lines of other runs are lost: an error
-    here would stop the prompt until somebody presses Enter."""
+    """A history in a file. If the file fails, for example on a full disk, only the lines of this run are remembered.
+
+    The error is not raised: it would stop the prompt until somebody presses Enter.
+    """
 
     def __init__(self, file: Path, is_kept: Callable[[str], bool]) -> None:
         super().__init__(str(file))

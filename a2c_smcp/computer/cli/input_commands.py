@@ -74,8 +74,8 @@ async def inputs_remove(session: CLISession, input_id: str) -> None:
 
 @command("inputs value set", "ID [TEXT|JSON|@FILE]", first(_inputs), secret=True)
 async def inputs_value_set(session: CLISession, input_id: str, text: str | None = None) -> None:
-    """Set the value of an input. Without a value you are asked for it; a password is typed unseen. This line is not
-    kept in the history."""
+    """Set the value of an input. Without a value you are asked for it; a password is not shown while you type it. This
+    line is not kept in the history."""
     store = session.computer.inputs
     definition = store.definition(input_id)
     if text is None:

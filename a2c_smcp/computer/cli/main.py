@@ -195,8 +195,8 @@ def _start(options: RunOptions, start_log: Callable[[str], None], *, headless: b
 
 
 def _factory(path: str | None, name: str, limits: dict[str, int | None]) -> Any:
-    """The function that makes the Computer. A user's own factory gets only the limits that were given, and no tools
-    that were remembered.
+    """The function that makes the Computer. A user's own factory gets only the limits that were given, and not the
+    remembered tools.
     """
     given: dict[str, Any] = {limit: value for limit, value in limits.items() if value is not None}
     if path is not None:

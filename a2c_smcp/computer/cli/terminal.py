@@ -74,7 +74,7 @@ class Terminal:
         self._asker: asyncio.Task[object] | None = None
         """The task that has the terminal for a question."""
         self._asked: list[str] = []
-        """What this task wrote. Below is the position where it ends."""
+        """What this task wrote. `_asked_until` is the position where it ends."""
         self._asked_until = 0
         self._call_in_loop: Callable[[Callable[[], None]], None] | None = None
 

@@ -45,7 +45,8 @@ _MARKED: Final = {
 class PageChanges:
     """The events after `since`, the number of the last event that the page knows.
 
-    Of very many ended calls the newest are told, and only the ids of older ones that the page takes for running.
+    If very many calls have ended, only the newest ones are told. Of an older call that the page still shows as running,
+    only the id is told.
     """
 
     def __init__(self, since: int) -> None:

@@ -31,12 +31,12 @@ OUTSIDE: Final = frozenset({"/api/session", "/api/challenge", "/api/door"})
 
 
 class Advice(StrEnum):
-    """How a person without a link gets one."""
+    """How a person who has no link gets one."""
 
     PROMPT = "prompt"
     """Type `console` at the computer's prompt."""
     SIGNAL = "signal"
-    """Send SIGUSR1 to the process, which prints one."""
+    """Send SIGUSR1 to the process. It prints a link."""
     PROGRAM = "program"
     """Ask the program that uses the library."""
 

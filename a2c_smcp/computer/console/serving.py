@@ -36,8 +36,8 @@ class Console:
 
     A host that others reach needs `cert`, or this raises `ConsoleError`. `key` may be in the file of `cert`. `memory`
     keeps the port and the remembered browsers between runs; the caller closes it. `advice` says how a person without a
-    link gets one. `home` is what a page may change: without it, servers that are added last until the computer stops,
-    and no office can be joined.
+    link gets one. `home` is what a page may change. Without it, a server that is added stays only until the computer
+    stops, and no office can be joined.
     """
 
     def __init__(

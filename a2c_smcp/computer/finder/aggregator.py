@@ -280,7 +280,7 @@ class FinderAggregator:
             for reading in some:
                 if missing.setdefault(reading.document.doc_ref, reading) is not reading:
                     listed_twice.append(reading)
-        # If the catalogue itself is to be read, all documents in it count.
+        # If the catalogue itself was asked for, all documents in it count.
         discovery = Discovery(shelf, host) if missing.pop(CATALOGUE, None) is not None else None
         incomplete: list[DocumentReading] = []
         catalogue = shelf.catalogues.get(host) or build_dpe_uri(host)

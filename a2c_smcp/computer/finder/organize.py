@@ -73,7 +73,7 @@ _folded = lru_cache(maxsize=2**14)(str.casefold)
 
 
 def _newest_first(documents: Sequence[DPEDocumentSummary]) -> list[DPEDocumentSummary]:
-    """Sorted by time. Documents without a readable time come last; those of one time stay in list order."""
+    """Sorted by time. Documents without a readable time come last; documents with the same time stay in list order."""
     dated: list[tuple[timedelta, DPEDocumentSummary]] = []
     undated: list[DPEDocumentSummary] = []
     for document in documents:

@@ -1,4 +1,4 @@
-"""The documents of one MCP server: those that it lists, those of which it lists parts, and those in its catalogue.
+"""The documents of one MCP server: it lists them, or lists parts of them, or its catalogue names them.
 
 Keeps what is known of each document, and how often it has changed. The aggregator decides when to read it.
 """

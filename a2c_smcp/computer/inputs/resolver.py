@@ -85,7 +85,9 @@ class _LastLayer(BaseInputResolver):
 
 @dataclass(slots=True)
 class _OpenQuestion:
-    """One input that is asked for, and the servers that wait for it; `None` stands for a caller that is no server."""
+    """One input that is asked for, and the servers that wait for it. `None` stands for a caller that is not a
+    server.
+    """
 
     definition: MCPServerInput
     answer: asyncio.Task[Any]

@@ -115,7 +115,7 @@ class MCPServerManager:
         self.serving.show(Catalogue())
 
     async def start_all(self) -> None:
-        """Start every enabled server at once; returns when the slowest runs or has failed. Raises for none of them.
+        """Start every enabled server at once; returns when the slowest runs or has failed. A failure is not raised.
 
         The tools of a server can be called as soon as it runs.
         """

@@ -77,7 +77,7 @@ class MCPSession:
         except TimeoutError:
             raise ToolExecutionTimeoutError(timeout or 0) from None
         except (InvalidAnswerError, ValidationError) as error:
-            raise self._failed(f"tool {name} answered with something that is no MCP result") from error
+            raise self._failed(f"tool {name} answered with something that is not an MCP result") from error
         except MCPError as error:
             said = error.message + self._advise(self, error)
             raise self._too_large(error) or self._failed(said, mcp_code=error.code) from None
@@ -123,7 +123,7 @@ class MCPSession:
             said = self._redaction.quote(error.message)
             raise self._too_large(error) or MCPError(error.code, said, error.data) from None
         except ValidationError as error:
-            raise MCPError(INTERNAL_ERROR, "the server answered with something that is no MCP result") from error
+            raise MCPError(INTERNAL_ERROR, "the server answered with something that is not an MCP result") from error
 
     async def _request(self, answer: Awaitable[_T], timeout: float | None) -> _T:
         try:

@@ -46,10 +46,10 @@ class Restarts:
 
 
 def end_reason(exit_words: str | None, failure: str | None, session_end: str | None, start_seconds: float) -> str:
-    """Why a session did not start, or ended: the most telling of what is known.
+    """Why a session did not start, or ended, in words.
 
-    A process that has exited says most, then the failure of the transport, then what ended the session. With none of
-    these the server did not answer in the `start_seconds` that it had.
+    The exit of the process tells most. If there is none, this is the failure of the transport, or else what ended the
+    session. If nothing is known, the server did not answer within `start_seconds`.
     """
     return exit_words or failure or session_end or f"no answer within {start_seconds:g} s"
 

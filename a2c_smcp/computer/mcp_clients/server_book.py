@@ -77,7 +77,7 @@ class ManagedServer:
     timer: asyncio.TimerHandle | None = None
     """For the next try, or for showing what the server says while it starts."""
     since: str = field(default_factory=_now)
-    """When its state became what it is."""
+    """Since when it has this state."""
     last_line: str | None = None
     """What it wrote to stderr last, while it starts."""
 

@@ -120,7 +120,7 @@ class _Waiting:
 
 
 class Questions:
-    """The questions of one session. `elicit` is mcp's callback for those of the old era."""
+    """The questions of one session. `elicit` is mcp's callback for questions of MCP's older era."""
 
     def __init__(self, server: str, asker: Asker | None = None, redaction: Callable[[str], str] = str) -> None:
         self._server = server
@@ -319,4 +319,8 @@ def _url_problem(url: str) -> str | None:
         parts = urlsplit(url)
     except ValueError:
         return "cannot be parsed"
-    return None if parts.scheme in ("http", "https") and parts.hostname else "is no http:// or https:// URL with a host"
+    return (
+        None
+        if parts.scheme in ("http", "https") and parts.hostname
+        else "is not an http:// or https:// URL with a host"
+    )

@@ -47,7 +47,7 @@ class InvalidAnswerError(MCPError):
     """A server answered with something that is not an answer in JSON-RPC."""
 
     def __init__(self) -> None:
-        super().__init__(INTERNAL_ERROR, "the server answered with something that is no MCP result")
+        super().__init__(INTERNAL_ERROR, "the server answered with something that is not an MCP result")
 
 
 @dataclass(slots=True)

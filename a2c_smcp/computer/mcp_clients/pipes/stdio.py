@@ -239,7 +239,7 @@ class StdioTransport:
             self._noise += 1
             if self._noise <= _LOGGED:
                 last = "; further ones are not logged" if self._noise == _LOGGED else ""
-                logger.warning("MCP server %s wrote a line to stdout that is no JSON-RPC message%s", self.pid, last)
+                logger.warning("MCP server %s wrote a line to stdout that is not a JSON-RPC message%s", self.pid, last)
         return self._failure(line) if line.startswith(b"{") else None
 
     def _failure(self, line: bytes) -> dict[str, Any] | None:
@@ -247,7 +247,7 @@ class StdioTransport:
         request_id = answered_by(LongLine(line[:4096], line[-4096:], len(line))).request_id
         if request_id is None:
             return None
-        text = f"the server's answer cannot be read: it is no JSON-RPC message in {self._parameters.encoding}"
+        text = f"the server's answer cannot be read: it is not a JSON-RPC message in {self._parameters.encoding}"
         return {"jsonrpc": "2.0", "id": request_id, "error": {"code": PARSE_ERROR, "message": text}}
 
     async def _read_stderr(self, pipe: IO[bytes]) -> None:
