@@ -4,6 +4,7 @@ import base64
 import io
 import random
 import struct
+import zipfile
 import zlib
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.docs.server import docs_server
 from a2c_smcp.mcp_server.elements import Table
 from a2c_smcp.utils.dpe_uri import element_uri, page_uri, with_image
+from tests.docs.foreign_files import book
 from tests.docs.libraries import by_uri
+from tests.docs.office_files import odf_file, slides_file, word_file
 from tests.docs.pdfs import drawn_pdf, opened, say
 
 HOST = "com.example.garden"
@@ -69,10 +72,65 @@ def test_an_image_of_any_kind_can_be_looked_at(mode: str) -> None:
 
 def test_an_image_that_would_fill_the_memory_is_refused() -> None:
     header = b"IHDR" + struct.pack(">IIBBBBB", 20_000, 20_000, 1, 0, 0, 0, 0)
-    png = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
-    document: Any = open_document(io.BytesIO(png + b"\0\0\0\0IDAT" + bytes(8)), "a.png", DocumentLimits())
-    with pytest.raises(Unreadable, match="20000 × 20000"):
-        document.picture(0, None, 1200)
+    start = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
+    huge = start + b"\0\0\0\0IDAT" + bytes(8)
+    for name, data in (("a.png", huge), illustrated("pptx", huge)):
+        document: Any = open_document(io.BytesIO(data), name, DocumentLimits())
+        with pytest.raises(Unreadable, match="20000 × 20000"):
+            document.picture(0, document.page(0).elements[0], 1200)
+
+
+def png(picture: Image.Image) -> bytes:
+    out = io.BytesIO()
+    picture.save(out, "PNG")
+    return out.getvalue()
+
+
+def with_part(data: bytes, name: str, part: bytes) -> bytes:
+    """An archive with one more part."""
+    out = io.BytesIO(data)
+    with zipfile.ZipFile(out, "a") as made:
+        made.writestr(name, part)
+    return out.getvalue()
+
+
+def illustrated(kind: str, part: bytes) -> tuple[str, bytes]:
+    """The name and the bytes of a document with one image, whose part has these bytes."""
+    linked = {"image": ("image", "../media/a.png" if kind == "pptx" else "media/a.png")}
+    blip = '<a:blip r:embed="image"/>'
+    frame = "<draw:frame><draw:image xlink:href='a.svg'/><draw:image xlink:href='./media/a.png'/></draw:frame>"
+    vml = '<w:pict><v:shape><v:imagedata r:id="image"/></v:shape></w:pict>'
+    made: tuple[bytes, str] = {
+        "docx": (word_file(f"<w:p><w:r><w:drawing>{blip}</w:drawing></w:r></w:p>", links=linked), "word/"),
+        "docm": (word_file(f"<w:p><w:r>{vml}</w:r></w:p>", links=linked), "word/"),
+        "pptx": (slides_file([f"<p:pic><p:blipFill>{blip}</p:blipFill></p:pic>"], links=linked), "ppt/"),
+        "odt": (odf_file("text", f"<text:p>{frame}</text:p>"), ""),
+        "odp": (odf_file("presentation", f"<draw:page>{frame}</draw:page>"), ""),
+        "epub": (book({"text/one.html": "<img alt='A' src='../media/a.png'>"}), "in/"),
+    }[kind]
+    return f"a.{kind}", with_part(made[0], f"{made[1]}media/a.png", part)
+
+
+ARCHIVES = ["docx", "docm", "pptx", "odt", "odp", "epub"]
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_an_image_in_a_document_can_be_looked_at(kind: str) -> None:
+    name, data = illustrated(kind, png(noise(300, 100)))
+    document: Any = open_document(io.BytesIO(data), name, DocumentLimits())
+    [image] = (each for each in document.page(0).elements if each.category == "image")
+    assert image.metadata["part"].endswith("media/a.png")
+    assert size_of(document.picture(0, image, 150)) == (150, 50)
+    assert document.picture(0, None, 150) is None
+
+
+@pytest.mark.parametrize(
+    "part", [b"<svg/>", b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", b"\xd7\xcd\xc6\x9a", b""]
+)
+def test_an_image_in_a_format_without_pixels_has_no_picture(part: bytes) -> None:
+    name, data = illustrated("docx", part)
+    document: Any = open_document(io.BytesIO(data), name, DocumentLimits())
+    assert document.picture(0, document.page(0).elements[0], 150) is None
 
 
 async def test_the_server_answers_with_the_text_and_the_picture(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "diagram_of",
     "integer",
     "paragraphs_of",
+    "part_of",
     "pixels",
     "table_of",
 ]
@@ -65,6 +66,13 @@ def pixels(size: Node | None) -> tuple[int | None, int | None]:
         return None, None
     width, height = integer(size.get("cx")) // _PIXEL, integer(size.get("cy")) // _PIXEL
     return (width, height) if width > 0 and height > 0 else (None, None)
+
+
+def part_of(picture: Node | None, relationships: Mapping[str, Relationship]) -> str | None:
+    """The part that a picture of DrawingML (`embed`) or VML (`id`) is in; `None` if it is outside of the file."""
+    names = () if picture is None else (picture.get(f"{RELATION}{name}") or "" for name in ("embed", "id"))
+    found = next((relationships[name] for name in names if name in relationships), None)
+    return None if found is None or found.is_external else found.target
 
 
 def alternatives(node: Node) -> Iterator[Node]:

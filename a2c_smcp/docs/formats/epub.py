@@ -2,17 +2,18 @@
 
 import posixpath
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Final
 from urllib.parse import unquote
 
 from a2c_smcp.docs.formats import Properties, check_archive
 from a2c_smcp.docs.formats.html import decoded, html_elements
+from a2c_smcp.docs.formats.media import part_facts, part_picture
 from a2c_smcp.docs.formats.packages import BROKEN_PART, Package
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.docs.paging import sections
 from a2c_smcp.mcp_server.documents import Page
-from a2c_smcp.mcp_server.elements import Text
+from a2c_smcp.mcp_server.elements import Element, Image, Text
 
 __all__ = ["BookDocument", "open_document"]
 
@@ -23,7 +24,8 @@ _ENCRYPTION: Final = "META-INF/encryption.xml"
 class BookDocument:
     """A book whose chapters start pages."""
 
-    def __init__(self, pages: list[Page], properties: Properties) -> None:
+    def __init__(self, package: Package, pages: list[Page], properties: Properties) -> None:
+        self._package = package
         self._pages = pages or [Page("Page 1")]
         self.properties = properties
 
@@ -33,6 +35,9 @@ class BookDocument:
 
     def page(self, index: int) -> Page:
         return self._pages[index]
+
+    def picture(self, index: int, element: Element | None, longest: int) -> bytes | None:
+        return part_picture(self._package.read, element, longest)
 
 
 @dataclass(slots=True)
@@ -61,7 +66,7 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> BookDocu
         for page in _chapter(package, chapter, locked):
             title = f"Page {len(pages) + 1}" if page.title.startswith("Page ") else page.title
             pages.append(Page(title, page.elements))
-    return BookDocument(pages, Properties(contents.title, contents.subjects, contents.description))
+    return BookDocument(package, pages, Properties(contents.title, contents.subjects, contents.description))
 
 
 def _chapter(package: Package, name: str, locked: set[str]) -> Iterator[Page]:
@@ -74,7 +79,15 @@ def _chapter(package: Package, name: str, locked: set[str]) -> Iterator[Page]:
     except BROKEN_PART:
         yield Page("Page 1", [Text(f"This part of the book is missing or broken: {name}")])
         return
-    yield from sections(html_elements(source))
+    yield from sections(_with_part(element, name, package) for element in html_elements(source))
+
+
+def _with_part(element: Element, chapter: str, package: Package) -> Element:
+    """An image with the name of the part that it is, if the book has that part."""
+    if not isinstance(element, Image) or not element.url:
+        return element
+    part = posixpath.normpath(posixpath.join(posixpath.dirname(chapter), unquote(element.url.partition("#")[0])))
+    return replace(element, metadata=part_facts(part)) if part in package else element
 
 
 def _contents(package: Package) -> _Contents:

@@ -3,10 +3,10 @@
 from typing import BinaryIO
 
 from PIL import Image as Picture
-from PIL import ImageOps, UnidentifiedImageError
+from PIL import UnidentifiedImageError
 
 from a2c_smcp.docs.formats import Properties
-from a2c_smcp.docs.formats.pictures import MOST_PIXELS, png_within
+from a2c_smcp.docs.formats.pictures import png_of
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Element, Image
@@ -27,12 +27,7 @@ class ImageDocument:
 
     def picture(self, index: int, element: Element | None, longest: int) -> bytes | None:
         self._file.seek(0)
-        with Picture.open(self._file) as picture:
-            picture.draft("RGB", (longest, longest))  # a JPEG is unpacked to a smaller one at once
-            if picture.width * picture.height > MOST_PIXELS:
-                raise Unreadable(f"it has {picture.width} × {picture.height} pixels", 413)
-            # A photograph says how it was held.
-            return png_within(ImageOps.exif_transpose(picture), longest)
+        return png_of(self._file, longest)
 
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> ImageDocument:

@@ -2,13 +2,14 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from a2c_smcp.docs.formats import OpenDocument, Properties
+from a2c_smcp.docs.formats.media import part_picture
 from a2c_smcp.docs.formats.text import TextDocument, read_text
 from a2c_smcp.docs.limits import FORMATS, DocumentLimits
 from a2c_smcp.docs.paging import sections
@@ -23,10 +24,16 @@ _DIAGRAMS = ("mermaid", "plantuml", "dot", "graphviz")
 
 
 class SectionedDocument:
-    """Elements in a row, as pages from heading to heading."""
+    """Elements in a row, as pages from heading to heading. `read_part` unpacks the images of an archive."""
 
-    def __init__(self, elements: Sequence[Element], properties: Properties) -> None:
+    def __init__(
+        self,
+        elements: Sequence[Element],
+        properties: Properties,
+        read_part: Callable[[str], bytes | None] = lambda part: None,
+    ) -> None:
         self._pages = sections(elements) or [Page("Page 1")]
+        self._read_part = read_part
         self.properties = properties
 
     @property
@@ -35,6 +42,9 @@ class SectionedDocument:
 
     def page(self, index: int) -> Page:
         return self._pages[index]
+
+    def picture(self, index: int, element: Element | None, longest: int) -> bytes | None:
+        return part_picture(self._read_part, element, longest)
 
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocument:

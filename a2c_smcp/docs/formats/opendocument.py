@@ -4,14 +4,15 @@ Also the flat form, which is one XML file. Deleted text is not read, and each no
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
-from a2c_smcp.docs.formats import OpenDocument, Properties
+from a2c_smcp.docs.formats import OpenDocument, Properties, suffix_of
 from a2c_smcp.docs.formats.blocks import Item, Label, ParagraphContent, flat, list_of
 from a2c_smcp.docs.formats.drawing import integer
 from a2c_smcp.docs.formats.markdown import SectionedDocument
+from a2c_smcp.docs.formats.media import part_facts, part_picture
 from a2c_smcp.docs.formats.numbering import Counters, ListLevel
 from a2c_smcp.docs.formats.office_xml import Node, OfficePackage, parse_xml
 from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
@@ -78,7 +79,7 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocu
     at = 1 if elements and isinstance(elements[0], Heading) else 0
     elements[at:at] = found.edges("header", Header)
     elements += found.edges("footer", Footer)
-    return SectionedDocument(elements, found.properties())
+    return SectionedDocument(elements, found.properties(), found.read_part)
 
 
 class _OdfFile:
@@ -155,6 +156,9 @@ class _OdfFile:
         found = None if self.package is None else self.package.xml(f"{name}/content.xml")
         return None if found is None else found.root
 
+    def read_part(self, name: str) -> bytes | None:
+        return None if self.package is None else self.package.read(name)
+
 
 class _OdfSlides:
     def __init__(self, file: _OdfFile, body: Node) -> None:
@@ -181,6 +185,9 @@ class _OdfSlides:
         heading = next((each.text for each in elements if isinstance(each, Heading)), "")
         hidden = " (hidden slide)" if self._file.is_hidden(page) else ""
         return Page((heading or page.get(f"{_DRAW}name") or f"Slide {index + 1}") + hidden, elements)
+
+    def picture(self, index: int, element: Element | None, longest: int) -> bytes | None:
+        return part_picture(self._file.read_part, element, longest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,11 +366,11 @@ class _OdfFlow:
         told = "; ".join(_words(each) for name in ("title", "desc") for each in node.findall(f"{_VECTOR}{name}"))
         kind = node.get(f"{_SHOW}class") or ""
         found: list[Element] = []
-        has_picture = False
+        pictures: list[str] = []
         for child in node:
             tag = child.tag
             if tag == f"{_DRAW}image":
-                has_picture = True
+                pictures.append((child.get(f"{_XLINK}href") or "").removeprefix("./"))
             elif tag == f"{_DRAW}object":
                 found += self._object(child)
         if not found:
@@ -373,8 +380,8 @@ class _OdfFlow:
             flow._flush()
             found = flow._elements
             self.later += flow.later
-        if not found and (has_picture or told):
-            found = [Image(description=told)]
+        if not found and (pictures or told):
+            found = [Image(description=told, metadata=part_facts(_with_pixels(pictures)))]
         if kind in ("footer", "date-time", "page-number", "header"):
             return [Footer(text)] if (text := flat(found)) else []
         return found
@@ -458,6 +465,11 @@ def _rows(node: Node) -> Iterator[Node]:
             yield child
         elif child.tag in (f"{_TABLE}{name}" for name in ("table-header-rows", "table-rows", "table-row-group")):
             yield from _rows(child)
+
+
+def _with_pixels(pictures: Sequence[str]) -> str | None:
+    """Of the forms of one picture, the first that consists of pixels. LibreOffice writes a drawing before that one."""
+    return min(pictures, key=lambda name: suffix_of(name) in ("svg", "svm", "emf", "wmf"), default=None)
 
 
 def _words(node: Node) -> str:

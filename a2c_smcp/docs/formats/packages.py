@@ -34,6 +34,14 @@ class Package:
         """Raises `KeyError` if there is no such part."""
         return self._archive.open(self._names[_key(name)])  # type: ignore[return-value]
 
+    def read(self, name: str) -> bytes | None:
+        """The bytes of a part; `None` if it is missing or damaged."""
+        try:
+            with self.open(name) as file:
+                return file.read()
+        except BROKEN_PART:
+            return None
+
     def parse(
         self,
         name: str,

@@ -19,9 +19,11 @@ from a2c_smcp.docs.formats.drawing import (
     chart_of,
     diagram_of,
     paragraphs_of,
+    part_of,
     pixels,
     table_of,
 )
+from a2c_smcp.docs.formats.media import part_facts, part_picture
 from a2c_smcp.docs.formats.office_xml import Node, OfficePackage, OfficePart
 from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
 from a2c_smcp.docs.paging import split_table
@@ -65,6 +67,9 @@ class SlidesDocument:
         is_hidden = part.root.get("show") in ("0", "false")
         return Page((heading or f"Slide {index + 1}") + (" (hidden slide)" if is_hidden else ""), elements)
 
+    def picture(self, index: int, element: Element | None, longest: int) -> bytes | None:
+        return part_picture(self._package.read, element, longest)
+
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> SlidesDocument:
     main = OfficePackage(file, limits).main_part("ppt/presentation.xml")
@@ -100,7 +105,8 @@ class _Slide:
             return
         if shape.tag == f"{SLIDE}pic":
             width, height = pixels(shape.find(f"{SLIDE}spPr/{DRAWING}xfrm/{DRAWING}ext"))
-            yield Image(description=_told(shape), width=width, height=height)
+            facts = part_facts(part_of(shape.find(f"{SLIDE}blipFill/{DRAWING}blip"), self._relationships))
+            yield Image(description=_told(shape), width=width, height=height, metadata=facts)
             return
         found = list(self._paragraphs(shape))
         if _placeholder(shape) in _EDGES:

@@ -21,9 +21,11 @@ from a2c_smcp.docs.formats.drawing import (
     diagram_of,
     integer,
     paragraphs_of,
+    part_of,
     pixels,
 )
 from a2c_smcp.docs.formats.markdown import SectionedDocument
+from a2c_smcp.docs.formats.media import part_facts
 from a2c_smcp.docs.formats.office_xml import Node, OfficePackage, OfficePart, Relationship
 from a2c_smcp.docs.formats.omml import EQUATIONS, latex
 from a2c_smcp.docs.formats.word_styles import (
@@ -101,7 +103,7 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> Sectione
     elements[at:at] = file_reader.edges("header", Header)
     elements += file_reader.edges("footer", Footer)
     elements += file_reader.comments_left()
-    return SectionedDocument(elements, package.properties())
+    return SectionedDocument(elements, package.properties(), package.read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,7 +437,8 @@ class _Flow:
         self._look(node, found, 0)
         width, height = pixels(node.find(f"*/{_PLACED}extent"))
         if found.has_picture or (found.told and not found.elements):
-            inline.beside.append(Image(description="; ".join(found.told), width=width, height=height))
+            facts = part_facts(part_of(found.picture, self._relationships))
+            inline.beside.append(Image(description="; ".join(found.told), width=width, height=height, metadata=facts))
         inline.beside += found.elements
 
     def _look(self, node: Node, found: "_Drawn", level: int) -> None:
@@ -480,12 +483,17 @@ class _Drawn:
     elements: list[Element] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     """Its alternative texts."""
-    has_picture: bool = False
+    picture: Node | None = None
+    """Its first picture."""
+
+    @property
+    def has_picture(self) -> bool:
+        return self.picture is not None
 
     def note(self, node: Node) -> None:
         tag = node.tag
         if tag == f"{DRAWING}blip" or tag == f"{_VECTOR}imagedata":
-            self.has_picture = True
+            self.picture = node if self.picture is None else self.picture
             self._tell(node.get(f"{_OFFICE_VECTOR}title"))
         elif tag.endswith(("}docPr", "}cNvPr")):
             self._tell(node.get("descr") or node.get("title"))
