@@ -146,9 +146,10 @@ class Computer:
             raise
 
     async def ready(self) -> None:
-        """Wait, beside `boot_up`, until each server runs, has failed, or waits for a person to give an input.
+        """Call this while `boot_up` runs. It waits until each server runs, has failed, or waits for a person to give
+        an input.
 
-        `boot_up` waits for that person, too. This does not return before `boot_up` is called.
+        `boot_up` itself also waits for that person. `ready` does not return before `boot_up` is called.
         """
         await self._manager.settled()
         await self._resources.listed()

@@ -71,7 +71,7 @@ class KeptCalls:
 
     calls: int = 1000
     shown: int = 100
-    """How many of them a watcher begins with. The others are built when somebody asks for them."""
+    """How many of these calls a snapshot has. Older ones are built when somebody asks for them."""
     history: int = 10
     all_bytes: int = 16 * 2**20
     one_bytes: int = 2**20

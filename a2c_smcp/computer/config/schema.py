@@ -215,7 +215,9 @@ def _described(key: str, schema: Schema, more: Mapping[str, str] | None = None) 
 
 
 def _loosened(schema: Schema) -> Schema:
-    """A field of pydantic's schema, with what our reader takes, too: numbers for texts, seconds for durations."""
+    """A field of pydantic's schema. It also allows what our reader accepts: numbers for texts, seconds for
+    durations.
+    """
     schema = {key: value for key, value in schema.items() if key not in ("title", "default")}
     if "$ref" in schema:
         return {"anyOf": [_ref("toolMeta"), _PLACEHOLDER]}

@@ -223,7 +223,7 @@ class DecisionStore:
             self._on_event(AllowedChanged(self.allowed))
 
     def ask_again(self, server: SERVER_NAME, tool: TOOL_NAME | None = None) -> None:
-        """Take `allow` back for this tool, or without a tool for all tools of the server."""
+        """Take `allow` back for this tool; if no tool is given, for all tools of the server."""
         taken_back = {pair for pair in self._allowed if pair[0] == server and tool in (None, pair[1])}
         if taken_back:
             self._allowed = {pair: said for pair, said in self._allowed.items() if pair not in taken_back}

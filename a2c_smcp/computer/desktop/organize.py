@@ -39,7 +39,10 @@ def organize_desktop(
     size: int | None,
     history: Sequence[ToolCallRecord],
 ) -> list[Desktop]:
-    """The windows as agents see them. Give each server's windows in the order of its own list, history oldest first."""
+    """The windows as agents see them.
+
+    Give the windows of a server in the order of its list, and the history with the oldest call first.
+    """
     return show_windows(windows, size, [record["server"] for record in history])
 
 

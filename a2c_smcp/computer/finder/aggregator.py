@@ -163,7 +163,10 @@ class FinderAggregator:
             self.mark(server, changed)
 
     def mark(self, server: SERVER_NAME, uris: Iterable[str]) -> None:
-        """Read these known documents again, and let requests wait for that. Marks of one moment are read together."""
+        """Read these known documents again, and let requests wait for that.
+
+        Documents that are marked at the same moment are read together.
+        """
         shelf = self._shelves.get(server)
         marked = [uri for uri in uris if shelf and uri in shelf.documents]
         if shelf is None or not marked:

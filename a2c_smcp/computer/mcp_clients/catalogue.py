@@ -209,7 +209,7 @@ def _json(value: Any) -> str:
 
 
 def _offers(listing: ToolListing, forbidden: bool = False) -> Iterator[ShownTool]:
-    """A server's tools under the names that they want: either the allowed ones or the forbidden ones."""
+    """The allowed tools of a server, or its forbidden ones, each under the name that agents would see."""
     banned = set(listing.config.forbidden_tools)
     for tool in listing.tools:
         meta = merge_meta(listing.config, tool.name)

@@ -45,7 +45,7 @@ class Timings:
     steady: float = 5.0
     """After a life of this length the next pause is the first, shortest one."""
     cancel: float = 1.0
-    """For running calls to tell the server that they are cancelled, before a stop closes its stdin."""
+    """How long running calls have to tell the server that they are cancelled. Then a stop closes its stdin."""
     close: float = 10.0
     """For closing a session. The shutdown of a subprocess has its own time: `stdio`."""
     stdio: StdioTimings = field(default_factory=StdioTimings)
