@@ -102,7 +102,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         `on_report` is called with each report of progress, in the callback that read it. It must not wait or raise. The
         `on_progress` of mcp's options starts a task for each report, and a server may report thousands of times. Raises
         `MCPError` with the server's answer, or if the connection is closed or the time is up; `InvalidAnswerError` if
-        the answer is not one.
+        it sent something else.
         """
         if self._over.is_set():
             raise _closed()
