@@ -1,5 +1,7 @@
 """What of a PDF was split, doubled or lost in real files, each made again by a few operators."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from a2c_smcp.docs.formats.pdf_tables import filled, grids
@@ -73,7 +75,7 @@ def test_a_table_without_lines_is_read_row_by_row() -> None:
 # --- ruled tables
 
 
-def ruled(xs: list[int], ys: list[int]) -> str:
+def ruled(xs: Sequence[float], ys: Sequence[float]) -> str:
     lines = [f"{x} {ys[0]} m {x} {ys[-1]} l S" for x in xs] + [f"{xs[0]} {y} m {xs[-1]} {y} l S" for y in ys]
     return "\n".join(lines)
 
@@ -122,6 +124,81 @@ def test_thousands_of_lines_are_a_drawing_and_cost_nothing() -> None:
     )
 
 
+def table_of(*contents: str) -> list[list[str]]:
+    """The rows of the only table of a page, the header row first."""
+    [table] = [element for element in page_of("\n".join(contents)).elements if isinstance(element, Table)]
+    return [list(table.headers), *([str(cell) for cell in row] for row in table.rows)]
+
+
+def test_rows_without_a_line_between_them_are_rows() -> None:
+    frame = ruled([72, 172, 272], [700, 680, 620, 560])
+    names = [say(75, 685, "year"), say(175, 685, "rent")]
+    rows = [f"{say(75, 665 - 12 * row, f'year {row}')}\n{say(175, 665 - 12 * row, f'{row}00')}" for row in range(8)]
+    assert table_of(frame, *names, *rows) == [["year", "rent"], *([f"year {row}", f"{row}00"] for row in range(8))]
+
+
+def test_a_row_of_such_a_group_may_have_an_empty_cell() -> None:
+    frame = ruled([72, 172, 272, 372], [700, 680, 640])
+    names = [say(75 + 100 * column, 685, name) for column, name in enumerate(["year", "rent", "note"])]
+    rows = [
+        say(75, 665, "2024"),
+        say(175, 665, "100"),
+        say(275, 665, "paid"),
+        say(75, 650, "2025"),
+        say(175, 650, "200"),
+    ]
+    assert table_of(frame, *names, *rows)[1:] == [["2024", "100", "paid"], ["2025", "200", ""]]
+
+
+def test_the_lines_of_a_long_text_in_a_cell_are_one_text() -> None:
+    frame = ruled([72, 172, 272], [700, 680, 640])
+    names = [say(75, 685, "who"), say(175, 685, "what")]
+    cells = [
+        say(75, 665, "the owner of"),
+        say(175, 665, "brings the"),
+        say(75, 650, "the garden"),
+        say(175, 650, "best roses"),
+    ]
+    assert table_of(frame, *names, *cells)[1] == ["the owner of the garden", "brings the best roses"]
+
+
+def test_a_word_on_a_line_of_the_grid_is_not_cut() -> None:
+    frame = "\n".join([ruled([72, 132, 192], [640, 620, 600]), "72 640 120 40 re S 132 600 m 132 680 l S"])
+    over = say(75, 665, "Returned/Disposition")  # it ends behind the line at 132
+    cells = [say(75 + 60 * (n % 2), 645 - 20 * (n // 2), f"{n}{n}") for n in range(6)]
+    assert table_of(frame, over, *cells) == [["Returned/Disposition 00", "11"], ["22", "33"], ["44", "55"]]
+
+
+def test_cells_that_stand_close_together_are_two_words() -> None:
+    # Helvetica's "W" is 9.4 points wide here: the first cell ends at 129.8, and the second one starts at 131.5.
+    frame = ruled([72, 130.6, 200], [700, 680, 660])
+    cells = [say(120.4, 685, "W"), say(131.5, 685, "B"), say(75, 665, "1"), say(135, 665, "2")]
+    assert table_of(frame, *cells) == [["W", "B"], ["1", "2"]]
+
+
+def test_a_grid_whose_text_is_turned_is_read_as_running_text() -> None:
+    def turned(x: int, y: int, text: str) -> str:
+        return f"BT /F1 10 Tf 0 1 -1 0 {x} {y} Tm ({text}) Tj ET"
+
+    cells = [["year", "rent"], ["2024", "1000"], ["2025", "1100"]]
+    words = [turned(85 + 20 * r, 605 + 50 * c, text) for r, row in enumerate(cells) for c, text in enumerate(row)]
+    page = page_of("\n".join([ruled([72, 92, 112, 132], [700, 650, 600]), *words]))
+    assert not any(isinstance(element, Table) for element in page.elements)
+    assert " ".join(texts(page)).split() == ["year", "rent", "2024", "1000", "2025", "1100"]
+
+
+def test_a_grid_with_long_columns_only_is_read_line_by_line() -> None:
+    frame = ruled([72, 172, 272], [700, 680, 560])
+    names = [say(75, 685, "who"), say(175, 685, "what")]
+    rows = [
+        f"{say(75, 665 - 12 * row, f'owner {letter}')}\n{say(175, 665 - 12 * row, f'rose {letter}')}"
+        for row, letter in enumerate("abcdefgh")
+    ]
+    page = page_of("\n".join([frame, *names, *rows]))
+    assert not any(isinstance(element, Table) for element in page.elements)
+    assert "owner a rose a owner b rose b" in " ".join(texts(page))
+
+
 # --- what stands on the page
 
 
@@ -167,12 +244,3 @@ def test_a_page_that_cannot_be_read_costs_that_page_only() -> None:
         ["This page cannot be read: Failed to load page."],
         ["the third"],
     ]
-
-
-def test_a_grid_without_lines_between_its_rows_is_read_line_by_line() -> None:
-    frame = ruled([72, 172, 272], [700, 680, 560])
-    names = [say(75, 685, "year"), say(175, 685, "rent")]
-    rows = [f"{say(75, 665 - 12 * row, f'year {row}')}\n{say(175, 665 - 12 * row, f'{row}00')}" for row in range(8)]
-    page = page_of("\n".join([frame, *names, *rows]))
-    assert not any(isinstance(element, Table) for element in page.elements)
-    assert "year 1 100 year 2 200" in " ".join(texts(page))

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import pypdfium2
 
 from a2c_smcp.docs.formats import Properties
-from a2c_smcp.docs.formats.pdf_tables import Grid, RuledTable, filled, grids
+from a2c_smcp.docs.formats.pdf_tables import Grid, RuledTable, filled, grids, placed
 from a2c_smcp.docs.formats.pdf_text import (
     Box,
     Glyph,
@@ -103,13 +103,8 @@ def _tables(ruled: Sequence[Grid], glyphs: Sequence[Glyph]) -> dict[int, RuledTa
     """The tables of a page, by the numbers of the characters that are in them."""
     found: dict[int, RuledTable] = {}
     for grid in sorted(ruled, key=lambda each: each.box.area):  # a table in a cell of another one comes first
-        inside: list[int] = []
-        within = False
-        for number, glyph in enumerate(glyphs):
-            if glyph.box is not None:
-                within = number not in found and grid.cell_at(glyph.box) is not None
-            if within:
-                inside.append(number)
+        cells, _ = placed(grid, glyphs)
+        inside = [number for number, cell in enumerate(cells) if cell is not None and number not in found]
         if inside and (table := filled(grid, [glyphs[number] for number in inside])) is not None:
             found |= dict.fromkeys(inside, table)
     return found

@@ -1,20 +1,22 @@
 """Tables of a PDF page, found by the lines that are ruled around their cells. Pure.
 
 Lines that touch each other are one grid. A grid is cut where its lines are; where the line between two cells is
-missing, they are one cell. A grid with little text is a drawing, and one with long texts is the layout of a page.
+missing, they are one cell. Rows of figures without a line between them are rows all the same. A grid with little text
+is a drawing, and one with long texts is the layout of a page.
 """
 
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from a2c_smcp.docs.formats.pdf_text import Box, Glyph, lines_of, running_text
+from a2c_smcp.docs.formats.pdf_text import DIVIDED, Box, Glyph, TextLine, lines_of, running_text
 from a2c_smcp.docs.limits import FORMATS
 
-__all__ = ["Grid", "RuledTable", "filled", "grids"]
+__all__ = ["Grid", "RuledTable", "filled", "grids", "placed"]
 
 _NEAR: Final = 3.0
 """Points within which two lines are one, and within which lines touch each other."""
@@ -166,31 +168,61 @@ def _edges(across: Sequence[_Ruling], along: Sequence[_Ruling]) -> list[float]:
     return found
 
 
+def placed(grid: Grid, glyphs: Sequence[Glyph]) -> tuple[list[int | None], int]:
+    """The cell of each character, and the number of words that a line of the grid runs through.
+
+    Such a word stays whole: it is in the cell that holds its middle. A blank is in the cell of the character before it.
+    """
+    cells = [None if glyph.box is None else grid.cell_at(glyph.box) for glyph in glyphs]
+    cut = 0
+    start = 0
+    for index, glyph in enumerate([*glyphs, _END]):
+        if index > start and _is_one_word(glyphs[index - 1], glyph) and not _is_gap(grid, glyphs[index - 1], glyph):
+            continue
+        word = [each.box for each in glyphs[start:index] if each.box is not None]
+        if len(set(cells[start:index])) > 1:
+            cells[start:index] = [grid.cell_at(Box.around(word))] * len(word)
+            cut += 1
+        start = index
+    for index in range(1, len(cells)):
+        if glyphs[index].box is None:
+            cells[index] = cells[index - 1]
+    return cells, cut
+
+
+_END: Final = Glyph("\n", None, 0.0)
+
+
+def _is_one_word(one: Glyph, other: Glyph) -> bool:
+    return one.box is not None and other.box is not None
+
+
+def _is_gap(grid: Grid, one: Glyph, other: Glyph) -> bool:
+    """Whether a line of the grid stands in a gap between two characters. There pdfium may have put no blank."""
+    if one.box is None or other.box is None or grid.cell_at(one.box) == grid.cell_at(other.box):
+        return False
+    return abs(other.box.x0 - one.box.x1) > 0.1 * max(one.size, 1.0)
+
+
 def filled(grid: Grid, glyphs: Sequence[Glyph]) -> RuledTable | None:
     """The table in a grid, given the characters that are inside; `None` if the grid is a drawing or a layout."""
-    cells: dict[int, list[Glyph]] = defaultdict(list)
-    cell: int | None = None
-    cut_words = 0
-    in_word = False
-    for glyph in glyphs:
-        before = cell
-        if glyph.box is not None:
-            cell = grid.cell_at(glyph.box)
-            cut_words += in_word and cell != before
-        if cell is not None:
-            cells[cell].append(glyph)
-        in_word = glyph.box is not None
-    if cut_words > max(1, FORMATS.table_cut_words * len(cells)):
+    where, cut_words = placed(grid, glyphs)
+    cells = _by_cell(where, glyphs)
+    if cut_words > max(1, FORMATS.table_cut_words * len(cells)) or _is_turned(glyphs):
         return None
-    lines = {number: list(lines_of(inside)) for number, inside in cells.items()}
-    tallest = sum(max(len(lines.get(number, ())) for number in set(row)) for row in grid.cell_of)
-    if tallest > FORMATS.table_row_lines * len(grid.cell_of):
-        return None  # lines between its columns only: as text its rows stay together
-    texts = {number: running_text(inside) for number, inside in lines.items()}
-    longest = max((len(text) for text in texts.values()), default=0)
+    lines = {number: _from_top(list(lines_of(inside))) for number, inside in cells.items()}
+    tallest = 0
     rows: list[list[str]] = []
-    for line in grid.cell_of:
-        rows.append([texts.pop(number, "") for number in line])
+    for row, below in zip(grid.cell_of, [*grid.cell_of[1:], ()], strict=True):
+        here = {number: lines.pop(number) for number in dict.fromkeys(row) if number in lines}
+        if not here:
+            continue
+        tallest += max(map(len, here.values()))
+        for part in _as_rows(here, frozenset(below)):
+            rows.append([running_text(part.pop(number, ())) for number in row])
+    if tallest > FORMATS.table_row_lines * len(rows):
+        return None  # lines between its columns only: as text its rows stay together
+    longest = max((len(text) for row in rows for text in row), default=0)
     rows = [row for row in rows if any(row)]
     used = [index for index in range(len(grid.xs) - 1) if any(row[index] for row in rows)]
     rows = [[row[index] for index in used] for row in rows]
@@ -200,3 +232,67 @@ def filled(grid: Grid, glyphs: Sequence[Glyph]) -> RuledTable | None:
     if count < max(FORMATS.table_cells, FORMATS.table_filled * len(rows) * len(used)):
         return None
     return RuledTable(grid.box, rows)
+
+
+def _by_cell(where: Sequence[int | None], glyphs: Sequence[Glyph]) -> dict[int, list[Glyph]]:
+    """The characters of each cell. Where a line of the page ends, the lines of all its cells end."""
+    found: dict[int, list[Glyph]] = defaultdict(list)
+    in_line: set[int] = set()
+    for cell, glyph in zip(where, glyphs, strict=True):
+        if cell is None:
+            continue
+        found[cell].append(glyph)
+        if glyph.text in ("\n", DIVIDED):
+            for other in in_line - {cell}:
+                found[other].append(_END)
+            in_line.clear()
+        else:
+            in_line.add(cell)
+    return found
+
+
+def _is_turned(glyphs: Sequence[Glyph]) -> bool:
+    """Whether most words run upwards or downwards. The rows of such a grid are the columns of its table."""
+    upright = level = 0
+    for one, other in pairwise(glyphs):
+        if one.box is not None and other.box is not None:
+            across = abs(other.box.x0 + other.box.x1 - one.box.x0 - one.box.x1)
+            along = abs(other.box.y0 + other.box.y1 - one.box.y0 - one.box.y1)
+            upright += along > across
+            level += along <= across
+    return upright > level
+
+
+def _from_top(lines: list[TextLine]) -> list[TextLine]:
+    """The lines of a cell from top to bottom, if no two of them stand beside each other."""
+    found = sorted(lines, key=lambda line: line.box.y0)
+    beside = any(_middle(other) - _middle(one) < 0.5 * max(one.size, 1.0) for one, other in pairwise(found))
+    return lines if beside else found
+
+
+def _middle(line: TextLine) -> float:
+    return (line.box.y0 + line.box.y1) / 2
+
+
+def _as_rows(here: dict[int, list[TextLine]], below: AbstractSet[int]) -> list[dict[int, list[TextLine]]]:
+    """The lines of the cells of one ruled row, as the rows that stand in it. Cells that end `below` are in the first.
+
+    There is more than one if the line between rows was not drawn. The lines of most cells stand side by side then, and
+    most of them are figures. Otherwise the lines of a cell are one long text.
+    """
+    cells = {number: lines for number, lines in here.items() if number not in below} or here
+    levels: list[float] = []
+    for line in sorted((line for lines in cells.values() for line in lines), key=_middle):
+        if not levels or _middle(line) - levels[-1] > 0.5 * max(line.size, 1.0):
+            levels.append(_middle(line))
+    full = [lines for lines in cells.values() if len(lines) == len(levels)]
+    figures = [lines for lines in full if all(any(map(str.isdigit, line.text)) for line in lines)]
+    if len(levels) < 2 or len(full) < max(2, len(cells) / 2) or 2 * len(figures) < len(full):
+        return [dict(here)]
+    rows: list[dict[int, list[TextLine]]] = [{} for _ in levels]
+    for number, lines in cells.items():
+        for line in lines:
+            level = min(range(len(levels)), key=lambda index: abs(levels[index] - _middle(line)))
+            rows[level].setdefault(number, []).append(line)
+    rows[0] |= {number: lines for number, lines in here.items() if number not in cells}
+    return rows
