@@ -65,16 +65,24 @@ def serve(
     max_pages: MaxPagesOption = 50_000,
     seconds: SecondsOption = 20.0,
     workers: WorkersOption = 2,
+    slide_pictures: Annotated[
+        bool,
+        typer.Option("--slide-pictures", help="Show slides as pictures, by LibreOffice. Only for files you trust."),
+    ] = False,
 ) -> None:
     """Serve folders as an MCP server, over stdio unless --http is given. Changes are told as they happen."""
     _check_system()
     from a2c_smcp.docs.index import cache_folder
     from a2c_smcp.docs.recognition import Recognition
     from a2c_smcp.docs.server import docs_server
+    from a2c_smcp.docs.slide_pictures import installed_office
 
     configure_logging("warning")
     limits = _limits(max_size, max_pages, seconds)
     kept = cache or cache_folder()
+    office = installed_office() if slide_pictures else None
+    if slide_pictures and office is None:
+        say("a2c docs: there are no pictures of slides: LibreOffice (soffice) is not on the PATH", err=True)
     library = _library(
         folders,
         limits,
@@ -83,6 +91,7 @@ def serve(
         workers=workers,
         include=include or (),
         recognition=Recognition.if_installed(),
+        office=office,
     )
     try:
         server = docs_server(library, host)

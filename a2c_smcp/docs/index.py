@@ -37,7 +37,7 @@ from a2c_smcp.docs.words import (
 )
 from a2c_smcp.utils.text import well_formed
 
-__all__ = ["Found", "Hit", "Index", "PageTexts", "cache_folder"]
+__all__ = ["Found", "Hit", "Index", "PageTexts", "cache_folder", "private_folder"]
 
 logger = logging.getLogger(__name__)
 
@@ -178,7 +178,7 @@ class Index:
         self.path = _MEMORY
         if folder is not None:
             try:
-                self.path = str(private_folder(folder) / f"{name}.sqlite")
+                self.path = str(private_folder(folder, "index") / f"{name}.sqlite")
             except OSError as error:
                 self._in_memory(error)
         try:
@@ -563,10 +563,10 @@ def _shown(path: str) -> str:
     return well_formed(path)
 
 
-def private_folder(folder: Path) -> Path:
+def private_folder(folder: Path, name: str) -> Path:
     """A folder in `folder` that only this user can look into. Raises `OSError` if there cannot be one."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    private = folder / "index"
+    private = folder / name
     with suppress(FileExistsError):
         private.mkdir(mode=0o700)
     handle = os.open(private, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -16,6 +16,7 @@ from a2c_smcp.docs.page_cache import page_cache
 from a2c_smcp.docs.queries import parse_query
 from a2c_smcp.docs.recognition import OCR_PICTURE, Recognition, is_picture_only
 from a2c_smcp.docs.served import FolderChange, ServedFile
+from a2c_smcp.docs.slide_pictures import SlidePictures, has_slides
 from a2c_smcp.docs.walking import include_rules
 from a2c_smcp.docs.workers import Workers
 from a2c_smcp.errors import DocumentNotFoundError
@@ -70,8 +71,10 @@ class Library:
         workers: int = 2,
         recognition: Recognition | None = None,
         include: Sequence[str] = (),
+        office: str | None = None,
     ) -> None:
         """`include` are patterns as in a `.gitignore`: what they name is served even if it would be left out.
+        `office` is the command of LibreOffice, for pictures of slides.
 
         Raises `ValueError` for a path that is not a folder, for folders inside each other, and for a wrong pattern.
         """
@@ -79,6 +82,7 @@ class Library:
         included = include_rules(include)
         self.workers = Workers(limits, workers)
         self._recognition = recognition
+        self._slides = None if office is None else SlidePictures(office, self.workers, cache)
         pages = page_cache(limits.cached_bytes)
         real = [os.path.realpath(root) for root in roots]
         _check(roots, real)
@@ -106,6 +110,8 @@ class Library:
             await stack.enter_async_context(self.workers)
             if self._recognition is not None:
                 await stack.enter_async_context(self._recognition.running())
+            if self._slides is not None:
+                await stack.enter_async_context(self._slides.running())
             for folder in self.folders:
                 await stack.enter_async_context(folder.running())
             yield
@@ -208,7 +214,19 @@ class Library:
         return await (await self._folder(doc_ref)).page_summaries(doc_ref, offset, limit)
 
     async def picture(self, doc_ref: str, page_index: int, element: Element | None, longest: int) -> bytes | None:
-        return await (await self._folder(doc_ref)).picture(doc_ref, page_index, element, longest)
+        if (found := await self._served(doc_ref)) is None:
+            raise DocumentNotFoundError(doc_ref)
+        folder, file = found
+        if self._slides is None or element is not None or file.problem is not None or not has_slides(file.found.path):
+            return await folder.picture(doc_ref, page_index, element, longest)
+        return await self._slides.picture(
+            folder.root,
+            file.found,
+            file.document.page_count,
+            page_index,
+            longest,
+            lambda: self._changed(FolderChange(False, (doc_ref,))),
+        )
 
     async def element(self, doc_ref: str, element_id: str) -> tuple[int, Element] | None:
         """Elements are known by their place, which the kit finds by itself."""
