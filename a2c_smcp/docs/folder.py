@@ -26,7 +26,7 @@ from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.docs.page_cache import PageCache, page_cache
 from a2c_smcp.docs.queries import Query
 from a2c_smcp.docs.references import doc_refs
-from a2c_smcp.docs.served import FolderChange, ServedFile, request_for
+from a2c_smcp.docs.served import FolderChange, RecognisedWords, ServedFile, request_for
 from a2c_smcp.docs.walking import FoundFile, Walk, include_rules, walk
 from a2c_smcp.docs.watching import LONGEST_SECONDS, watching
 from a2c_smcp.docs.workers import Workers
@@ -184,6 +184,14 @@ class Folder:
         """Places in documents that are there now."""
         found = await asyncio.to_thread(self._index.search, query, most * 2)
         return replace(found, hits=tuple(hit for hit in found.hits if hit.path in self._served)[:most])
+
+    async def recognised(self, file: FoundFile, page_index: int) -> RecognisedWords | None:
+        """The words that were read from the picture of a page, if they are in the index."""
+        return await asyncio.to_thread(self._index.recognised, file, page_index)
+
+    async def add_recognised(self, file: FoundFile, page_index: int, number: int, words: RecognisedWords) -> None:
+        """Put the words that were read from the picture of a page into the index, as the element with this number."""
+        await asyncio.to_thread(self._index.add_recognised, file, page_index, number, words)
 
     def file(self, path: str) -> ServedFile:
         return self._served[path]

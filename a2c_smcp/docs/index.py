@@ -2,7 +2,8 @@
 
 Blocking. Several processes may share it. Each page is a row of the full-text index: the words of the file's path, the
 title of the document, and the text of the page, as stems, with Chinese as pairs of characters. A row of its own has the
-name, the title and the summary of the document. The texts themselves are kept once, by element. The vocabulary holds
+name, the title and the summary of the document. Words that were read from the picture of a page (OCR) are another row
+of that page, with the engine that read them. The texts themselves are kept once, by element. The vocabulary holds
 the words as they are spelled, for queries with a typo.
 
 A broken database is thrown away and made again: all of it comes from the files. A database that cannot be written to,
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from a2c_smcp.docs.queries import Query, Term, match_expression
+from a2c_smcp.docs.served import RecognisedWords
 from a2c_smcp.docs.walking import FoundFile
 from a2c_smcp.docs.words import (
     as_indexed,
@@ -45,7 +47,7 @@ PageTexts = Sequence[tuple[int, str]] | None
 """The texts of a page with the numbers of their elements; `None` for a page that could not be read."""
 
 #: Another number means that formats, paging or words are no longer what they were: everything is read again.
-_VERSION: Final = 2
+_VERSION: Final = 3
 _MEMORY: Final = ":memory:"
 _ABOUT: Final = -1
 """The number of the row that stands for the document itself, in the place of a page."""
@@ -56,7 +58,7 @@ _SCHEMA: Final = """
         facts TEXT, tried_under TEXT, tried_at REAL, next_page INTEGER NOT NULL DEFAULT 0,
         missed INTEGER NOT NULL DEFAULT 0, indexed INTEGER NOT NULL DEFAULT 0);
     CREATE INDEX unfinished ON files(path, next_page) WHERE indexed = 0 AND facts IS NOT NULL;
-    CREATE TABLE pages(id INTEGER PRIMARY KEY, file INTEGER NOT NULL, page INTEGER NOT NULL);
+    CREATE TABLE pages(id INTEGER PRIMARY KEY, file INTEGER NOT NULL, page INTEGER NOT NULL, engine TEXT);
     CREATE INDEX pages_of ON pages(file);
     CREATE TABLE parts(page INTEGER NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL);
     CREATE INDEX parts_of ON parts(page);
@@ -101,6 +103,8 @@ class Hit:
     """The smaller the better."""
     whole: bool = True
     """Whether the page has all words of the query."""
+    engine: str | None = None
+    """What read the words from a picture (OCR); `None` if they are text in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +164,10 @@ def _is_broken(error: sqlite3.DatabaseError) -> bool:
 
 
 def _no_page() -> int | None:
+    return None
+
+
+def _no_words() -> RecognisedWords | None:
     return None
 
 
@@ -374,8 +382,45 @@ class Index:
             )
             return first + len(pages)
 
-    def _add_page(self, file: int, page: int, path: str, title: str, prepared: "_Prepared") -> None:
-        row = self._database.execute("INSERT INTO pages(file, page) VALUES(?, ?)", (file, page)).lastrowid
+    @_mended(lambda: False)
+    def add_recognised(self, file: FoundFile, page: int, number: int, words: RecognisedWords) -> bool:
+        """Keep the words that were read from the picture of a page, as the element with this number. They go with the
+        file. False if they were not kept: the file has changed, has such words already, or nothing can be written.
+        """
+        prepared = _Prepared.of([(number, well_formed("\n".join(words.lines)))])
+        with self._change():
+            if self._recognised(file, page) is not None:
+                return False
+            row = self._database.execute(
+                "SELECT id, facts FROM files WHERE path = ? AND size = ? AND mtime_ns = ? AND facts IS NOT NULL",
+                (os.fsencode(file.path), file.size, file.mtime_ns),
+            ).fetchone()
+            if row is None:
+                return False
+            title = json.loads(row[1])["title"]
+            self._add_page(row[0], page, file.path, title, prepared, words.engine)
+        return True
+
+    @_mended(_no_words)
+    def recognised(self, file: FoundFile, page: int) -> RecognisedWords | None:
+        """The words that were read from the picture of a page, if they are kept."""
+        return self._recognised(file, page)
+
+    def _recognised(self, file: FoundFile, page: int) -> RecognisedWords | None:
+        row = self._database.execute(
+            """SELECT pages.engine, parts.text FROM files JOIN pages ON pages.file = files.id
+            JOIN parts ON parts.page = pages.id
+            WHERE path = ? AND size = ? AND mtime_ns = ? AND pages.page = ? AND engine IS NOT NULL""",
+            (os.fsencode(file.path), file.size, file.mtime_ns, page),
+        ).fetchone()
+        return None if row is None else RecognisedWords(row[0], tuple(row[1].split("\n")))
+
+    def _add_page(
+        self, file: int, page: int, path: str, title: str, prepared: "_Prepared", engine: str | None = None
+    ) -> None:
+        row = self._database.execute(
+            "INSERT INTO pages(file, page, engine) VALUES(?, ?, ?)", (file, page, engine)
+        ).lastrowid
         self._database.executemany(
             "INSERT INTO parts(page, number, text) VALUES(?, ?, ?)",
             [(row, number, text) for number, text in prepared.texts],
@@ -425,7 +470,7 @@ class Index:
         self, wanted: str, query: Query, terms: Sequence[Term], files: Mapping[int, str] | None, most: int
     ) -> tuple[list[Hit], bool]:
         rows = self._database.execute(
-            f"""SELECT pages.id, pages.file, pages.page, bm25(words, ?, ?, 1.0) AS score FROM words
+            f"""SELECT pages.id, pages.file, pages.page, pages.engine, bm25(words, ?, ?, 1.0) AS score FROM words
             JOIN pages ON pages.id = words.rowid
             WHERE words MATCH ? {"" if files is None else "AND pages.file IN (SELECT value FROM json_each(?))"}
             ORDER BY score, pages.id LIMIT ?""",
@@ -443,7 +488,7 @@ class Index:
         by_name: dict[int, int] = {}  # documents that were found by their names, and the numbers of those hits
         per_file: Counter[int] = Counter()
         looked_at = 0
-        for row, file, page, score in rows:
+        for row, file, page, engine, score in rows:
             looked_at += 1
             if looked_at > _RANKING.most_looked_at or len(hits) >= most:
                 break
@@ -452,6 +497,7 @@ class Index:
                 continue
             if (hit := self._hit(row, file, page, score, words, query.phrases)) is None:
                 continue
+            hit = replace(hit, engine=engine)
             if page == _ABOUT:
                 by_name[file] = len(hits)
                 hits.append(hit)

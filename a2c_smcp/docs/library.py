@@ -14,7 +14,7 @@ from a2c_smcp.docs.folder import Folder
 from a2c_smcp.docs.limits import DocumentLimits
 from a2c_smcp.docs.page_cache import page_cache
 from a2c_smcp.docs.queries import parse_query
-from a2c_smcp.docs.recognition import OCR_PICTURE, Recognition, is_picture_only
+from a2c_smcp.docs.recognition import OCR_PICTURE, Recognition, ScannedPage, is_picture_only, number_of_words
 from a2c_smcp.docs.served import FolderChange, ServedFile
 from a2c_smcp.docs.slide_pictures import SlidePictures, has_slides
 from a2c_smcp.docs.walking import include_rules
@@ -40,6 +40,8 @@ class FoundPlace:
     snippet: str
     whole: bool
     """Whether the page has all words, and not only some of them."""
+    engine: str | None = None
+    """What read the words from a picture (OCR); `None` if they are text in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ class Library:
                 None if hit.number is None else f"p{hit.page}-{hit.number}",
                 hit.snippet,
                 hit.whole,
+                hit.engine,
             )
             for hit, folder in best
         ]
@@ -203,12 +206,13 @@ class Library:
         page = await folder.page(doc_ref, page_index)
         if self._recognition is None or not is_picture_only(page):
             return page
-        return self._recognition.page(
-            (folder.root, file.found, page_index),
-            page,
-            lambda: folder.picture(doc_ref, page_index, None, OCR_PICTURE),
+        place = ScannedPage(
+            lambda: _scan(folder, doc_ref, page_index, page),
             lambda: self._changed(FolderChange(False, (doc_ref,))),
+            lambda: folder.recognised(file.found, page_index),
+            lambda words: folder.add_recognised(file.found, page_index, number_of_words(page), words),
         )
+        return await self._recognition.page((folder.root, file.found, page_index), page, place)
 
     async def page_summaries(self, doc_ref: str, offset: int, limit: int) -> Sequence[PageSummary]:
         return await (await self._folder(doc_ref)).page_summaries(doc_ref, offset, limit)
@@ -281,6 +285,14 @@ def _notes(
         more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
         notes.append(f"{len(missing)} documents are not in the index yet: {names}{more}. Search again later.")
     return notes
+
+
+async def _scan(folder: Folder, doc_ref: str, page_index: int, page: Page) -> bytes | None:
+    """What is read of a page that is nothing but images: its picture, or its one image where pages have no pictures."""
+    picture = await folder.picture(doc_ref, page_index, None, OCR_PICTURE)
+    if picture is None and len(page.elements) == 1:
+        picture = await folder.picture(doc_ref, page_index, page.elements[0], OCR_PICTURE)
+    return picture
 
 
 def _check(roots: Sequence[str | Path], real: Sequence[str]) -> None:

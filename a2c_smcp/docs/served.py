@@ -7,7 +7,7 @@ from a2c_smcp.docs.limits import Unreadable
 from a2c_smcp.docs.walking import FoundFile
 from a2c_smcp.mcp_server.documents import Document
 
-__all__ = ["FolderChange", "ServedFile", "request_for"]
+__all__ = ["FolderChange", "RecognisedWords", "ServedFile", "request_for"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,14 @@ class FolderChange:
 
     listed: bool
     updated: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecognisedWords:
+    """The words of a page that were read from its picture (OCR), and what read them."""
+
+    engine: str
+    lines: tuple[str, ...] = ()
 
 
 def request_for(root: str, found: FoundFile) -> list[Any]:

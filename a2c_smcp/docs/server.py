@@ -36,6 +36,8 @@ class SearchHit(TypedDict):
     snippet: str
     matched: Literal["all", "some"]
     """Whether the page has all words, or only some of them."""
+    ocr: str | None
+    """What read the words from a picture, perhaps with mistakes; null if they are text in the file."""
 
 
 class UnsearchedDocument(TypedDict):
@@ -110,6 +112,7 @@ def docs_server(library: Library, host: str = DEFAULT_HOST) -> ContextServer:
                     "element_uri": page if place.element_id is None else element_uri(uri, place.element_id),
                     "snippet": place.snippet,
                     "matched": "all" if place.whole else "some",
+                    "ocr": place.engine,
                 }
             )
         return {
