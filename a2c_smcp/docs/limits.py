@@ -93,8 +93,8 @@ class FormatBounds:
     """Characters of a heading of a PDF, and of the name of a column."""
     pdf_objects: int = 50_000
     """Objects of a page that are looked at."""
-    pdf_characters: int = 300_000
-    """Characters of a page. A page with more says so."""
+    pdf_characters: int = 60_000
+    """Characters of a page. A page with more says so. It is not split: its number is that of the sheet."""
     pdf_links: int = 200
     pdf_images: int = 50
     pdf_notes: int = 1000

@@ -11,6 +11,7 @@ __all__ = [
     "PAGE",
     "PageBounds",
     "blocks_of_lines",
+    "bounded",
     "bounded_tables",
     "element_size",
     "pieces_of",
@@ -47,7 +48,7 @@ def sections(elements: Iterable[Element]) -> list[Page]:
     No element is lost. One that is too long for a page becomes several.
     """
     found: list[tuple[str, list[Element]]] = [("", [])]
-    for element in _bounded(elements):
+    for element in bounded(elements):
         if isinstance(element, Heading) and element.level <= 2:
             found.append((element.text, []))
         found[-1][1].append(element)
@@ -92,7 +93,7 @@ def row_size(row: Sequence[Cell]) -> int:
     return sum(len(cell) if isinstance(cell, str) else 8 for cell in row) + 3 * len(row)
 
 
-def _bounded(elements: Iterable[Element]) -> Iterator[Element]:
+def bounded(elements: Iterable[Element]) -> Iterator[Element]:
     """The same elements. One that is too long for a page is cut into several."""
     for element in elements:
         match element:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from a2c_smcp.docs.formats.pdf_tables import filled, grids
-from a2c_smcp.docs.formats.pdf_text import Box, Glyph
+from a2c_smcp.docs.formats.pdf_text import Box, Glyph, lines_of
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Annotation, Form, Heading, Image, Link, Table, Text
 from tests.docs.pdfs import drawn_pdf, opened, say
@@ -49,6 +49,21 @@ def test_chinese_lines_are_joined_without_a_blank_and_latin_ones_with_one() -> N
 )
 def test_a_word_that_is_divided_at_the_end_of_a_line_is_joined(first: str, second: str, whole: str) -> None:
     assert texts(page_of("\n".join([say(72, 700, first), say(72, 688, second)]))) == [whole]
+
+
+@pytest.mark.parametrize(("written", "read"), [("1\xad12 months", "1-12 months"), ("a gar\xadden", "a garden")])
+def test_a_soft_hyphen_is_shown_between_figures(written: str, read: str) -> None:
+    [line] = lines_of([Glyph(word, Box(index, 0, index + 1, 9), 9) for index, word in enumerate(written)])
+    assert line.text == read
+
+
+def test_a_page_with_very_much_text_is_cut_and_says_so() -> None:
+    rows = [say(72, 800 - row, "many words on one page " * 5, 1) for row in range(700)]
+    page = page_of("\n".join(rows))
+    assert max(map(len, texts(page))) <= 16_000
+    assert sum(map(len, texts(page))) <= 60_000
+    [cut] = [element for element in page.elements if isinstance(element, Annotation)]
+    assert cut.text.startswith("Left out here: what follows the first 60,000 of 81,")
 
 
 # --- the order of reading
@@ -124,6 +139,9 @@ def test_thousands_of_lines_are_a_drawing_and_cost_nothing() -> None:
     )
 
 
+COSTS = ["salaries", "travel", "rent", "telephone"]
+
+
 def table_of(*contents: str) -> list[list[str]]:
     """The rows of the only table of a page, the header row first."""
     [table] = [element for element in page_of("\n".join(contents)).elements if isinstance(element, Table)]
@@ -160,6 +178,35 @@ def test_the_lines_of_a_long_text_in_a_cell_are_one_text() -> None:
         say(175, 650, "best roses"),
     ]
     assert table_of(frame, *names, *cells)[1] == ["the owner of the garden", "brings the best roses"]
+
+
+def test_a_label_beside_a_group_of_rows_is_in_the_first_row() -> None:
+    frame = ruled([72, 172, 272, 372], [700, 680, 640])
+    names = [say(75 + 100 * column, 685, name) for column, name in enumerate(["trade", "people", "sales"])]
+    rows = [say(175 + 100 * (n % 2), 668 - 16 * (n // 2), f"{n}00") for n in range(4)]
+    assert table_of(frame, *names, say(75, 660, "farms"), *rows)[1:] == [["farms", "000", "100"], ["", "200", "300"]]
+
+
+def test_a_column_without_lines_beside_ruled_rows_has_its_lines_in_the_rows() -> None:
+    frame = "72 600 200 100 re S 172 600 m 172 700 l S 72 680 m 272 680 l S"
+    rules = [f"172 {y} m 272 {y} l S" for y in (660, 640, 620)]
+    names = [say(75, 685, "what"), say(175, 685, "costs")]
+    rows = [f"{say(75, 665 - 20 * n, name)} {say(175, 665 - 20 * n, f'{n}00')}" for n, name in enumerate(COSTS)]
+    assert table_of(frame, *rules, *names, *rows)[1:] == [[name, f"{n}00"] for n, name in enumerate(COSTS)]
+
+
+def test_pieces_of_one_line_in_a_cell_are_no_rows() -> None:
+    frame = ruled([72, 272, 472], [700, 680, 660])
+    names = [say(75, 685, "first"), say(275, 685, "second")]
+    pieces = [say(x, 665, f"{x}") for x in (215, 145, 75, 415, 345, 275)]  # from right to left: pdfium ends the line
+    assert len(table_of(frame, *names, *pieces)) == 2
+
+
+def test_figures_in_brackets_below_others_are_in_their_row() -> None:
+    frame = ruled([72, 172, 272], [700, 680, 640])
+    names = [say(75, 685, "reach"), say(175, 685, "load")]
+    rows = [say(75, 665, "13 ft"), say(175, 665, "2,170 lb"), say(75, 650, "(4.0 m)"), say(175, 650, "(990 kg)")]
+    assert table_of(frame, *names, *rows)[1:] == [["13 ft (4.0 m)", "2,170 lb (990 kg)"]]
 
 
 def test_a_word_on_a_line_of_the_grid_is_not_cut() -> None:

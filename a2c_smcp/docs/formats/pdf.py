@@ -22,7 +22,7 @@ from a2c_smcp.docs.formats.pdf_text import (
 from a2c_smcp.docs.formats.pdfium import PdfPage, is_locked
 from a2c_smcp.docs.formats.pictures import png_within
 from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
-from a2c_smcp.docs.paging import bounded_tables
+from a2c_smcp.docs.paging import bounded, bounded_tables
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Annotation, Element, Heading, Text
 
@@ -89,9 +89,10 @@ def _elements(page: PdfPage) -> Iterator[Element]:
             for each in bounded_tables(part.rows[0], part.rows[1:]):
                 yield replace(each, bbox=part.box.rounded)
         else:
-            yield from paragraphs(part, larger)
+            yield from bounded(paragraphs(part, larger))
     if page.character_count > FORMATS.pdf_characters:
-        yield Annotation(f"This page has {page.character_count} characters. Only {FORMATS.pdf_characters} are shown.")
+        shown, there = FORMATS.pdf_characters, page.character_count
+        yield Annotation(f"Left out here: what follows the first {shown:,} of {there:,} characters.")
     if form := page.form():
         yield form
     yield from page.notes()

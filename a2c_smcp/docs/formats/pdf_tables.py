@@ -213,8 +213,8 @@ def filled(grid: Grid, glyphs: Sequence[Glyph]) -> RuledTable | None:
     lines = {number: _from_top(list(lines_of(inside))) for number, inside in cells.items()}
     tallest = 0
     rows: list[list[str]] = []
-    for row, below in zip(grid.cell_of, [*grid.cell_of[1:], ()], strict=True):
-        here = {number: lines.pop(number) for number in dict.fromkeys(row) if number in lines}
+    below_of = [*grid.cell_of[1:], ()]
+    for row, below, here in zip(grid.cell_of, below_of, _by_row(grid, lines), strict=True):
         if not here:
             continue
         tallest += max(map(len, here.values()))
@@ -265,34 +265,78 @@ def _is_turned(glyphs: Sequence[Glyph]) -> bool:
 
 def _from_top(lines: list[TextLine]) -> list[TextLine]:
     """The lines of a cell from top to bottom, if no two of them stand beside each other."""
-    found = sorted(lines, key=lambda line: line.box.y0)
-    beside = any(_middle(other) - _middle(one) < 0.5 * max(one.size, 1.0) for one, other in pairwise(found))
-    return lines if beside else found
+    found = _one_a_level(lines)
+    return found if len(found) == len(lines) else lines
 
 
 def _middle(line: TextLine) -> float:
     return (line.box.y0 + line.box.y1) / 2
 
 
+def _by_row(grid: Grid, lines: dict[int, list[TextLine]]) -> list[dict[int, list[TextLine]]]:
+    """The lines of the cells by the ruled row in which the cell starts.
+
+    A column may have no lines between its rows, while others have. It is one tall cell: its lines go to their rows.
+    """
+    rows_of: dict[int, list[int]] = defaultdict(list)
+    for row, numbers in enumerate(grid.cell_of):
+        for number in dict.fromkeys(numbers):
+            rows_of[number].append(row)
+    found: list[dict[int, list[TextLine]]] = [{} for _ in grid.cell_of]
+    for number, inside in lines.items():
+        rows = rows_of[number]
+        places = [bisect_right(grid.ys, _middle(line)) - 1 for line in inside]
+        levels = len(_one_a_level(inside))
+        one_each = len(set(places)) == levels >= max(3, 0.8 * len(rows)) and set(places) <= set(rows)
+        for row, line in zip(places if one_each else [rows[0]] * len(inside), inside, strict=True):
+            found[row].setdefault(number, []).append(line)
+    return found
+
+
 def _as_rows(here: dict[int, list[TextLine]], below: AbstractSet[int]) -> list[dict[int, list[TextLine]]]:
     """The lines of the cells of one ruled row, as the rows that stand in it. Cells that end `below` are in the first.
 
     There is more than one if the line between rows was not drawn. The lines of most cells stand side by side then, and
-    most of them are figures. Otherwise the lines of a cell are one long text.
+    most of them are figures. A cell with fewer lines that do not is a label. Otherwise a cell is one text.
     """
     cells = {number: lines for number, lines in here.items() if number not in below} or here
-    levels: list[float] = []
-    for line in sorted((line for lines in cells.values() for line in lines), key=_middle):
-        if not levels or _middle(line) - levels[-1] > 0.5 * max(line.size, 1.0):
-            levels.append(_middle(line))
-    full = [lines for lines in cells.values() if len(lines) == len(levels)]
+    levels = max(map(_one_a_level, cells.values()), key=len)
+    full = [lines for lines in cells.values() if len(set(_levels_of(lines, levels) or ())) == len(levels)]
     figures = [lines for lines in full if all(any(map(str.isdigit, line.text)) for line in lines)]
     if len(levels) < 2 or len(full) < max(2, len(cells) / 2) or 2 * len(figures) < len(full):
         return [dict(here)]
+    long = any(len(lines) >= len(levels) and _levels_of(lines, levels) is None for lines in cells.values())
+    if long or 2 * sum(map(_goes_on, full)) >= len(full):
+        return [dict(here)]
     rows: list[dict[int, list[TextLine]]] = [{} for _ in levels]
-    for number, lines in cells.items():
-        for line in lines:
-            level = min(range(len(levels)), key=lambda index: abs(levels[index] - _middle(line)))
+    for number, lines in here.items():
+        found = _levels_of(lines, levels) if number in cells else None
+        for level, line in zip(found or [0] * len(lines), lines, strict=True):
             rows[level].setdefault(number, []).append(line)
-    rows[0] |= {number: lines for number, lines in here.items() if number not in cells}
     return rows
+
+
+def _goes_on(lines: Sequence[TextLine]) -> bool:
+    """Whether a line of a cell is part of the line before it, as "(990 kg)" below "2,170 lb"."""
+    ends, starts = tuple("<＜≤=–-/&,("), tuple("([（")
+    return any(one.text.endswith(ends) or other.text.startswith(starts) for one, other in pairwise(lines))
+
+
+def _one_a_level(lines: Sequence[TextLine]) -> list[TextLine]:
+    """The lines from top to bottom, without those that stand beside another one."""
+    found: list[TextLine] = []
+    for line in sorted(lines, key=_middle):
+        if not found or _middle(line) - _middle(found[-1]) > 0.5 * max(line.size, 1.0):
+            found.append(line)
+    return found
+
+
+def _levels_of(lines: Sequence[TextLine], levels: Sequence[TextLine]) -> list[int] | None:
+    """Beside which of the other lines each line stands; `None` if one stands beside none of them."""
+    found: list[int] = []
+    for line in lines:
+        level = min(range(len(levels)), key=lambda index: abs(_middle(levels[index]) - _middle(line)))
+        if abs(_middle(levels[level]) - _middle(line)) > 0.5 * max(line.size, 1.0):
+            return None
+        found.append(level)
+    return found

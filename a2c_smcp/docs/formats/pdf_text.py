@@ -4,6 +4,7 @@ Which characters make a word is pdfium's decision: it puts in the blanks and the
 stands where, and never for blanks.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,8 +28,10 @@ __all__ = [
 DIVIDED: Final = "\x02"
 """What pdfium has instead of the hyphen of a word that goes on in the next line."""
 _LIGATURES: Final = str.maketrans(
-    {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", "\xad": None}
+    {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", "\xad": "-"}
 )
+_HIDDEN_HYPHEN: Final = re.compile("(?<=[^\\W\\d_])\xad(?=[^\\W\\d_])")
+"""A soft hyphen within a word. Elsewhere, as in "1-12", it is a hyphen that is shown."""
 
 
 class Box(NamedTuple):
@@ -137,7 +140,7 @@ def _spelled(glyphs: Sequence[Glyph]) -> str:
             parts.append(" ")
         parts.append(glyph.text)
         last, blank = glyph, False
-    text = "".join(parts).translate(_LIGATURES)
+    text = _HIDDEN_HYPHEN.sub("", "".join(parts)).translate(_LIGATURES)
     # What lies outside the first plane may come as two halves.
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
