@@ -62,7 +62,8 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> BookDocu
     if contents.chapters and locked.issuperset(contents.chapters):
         raise Unreadable("it is encrypted")
     pages: list[Page] = []
-    for chapter in contents.chapters:
+    # A book may name a chapter many times to make it long. Each is read once.
+    for chapter in dict.fromkeys(contents.chapters):
         for page in _chapter(package, chapter, locked):
             title = f"Page {len(pages) + 1}" if page.title.startswith("Page ") else page.title
             pages.append(Page(title, page.elements))

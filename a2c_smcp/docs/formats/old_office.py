@@ -80,10 +80,14 @@ def _pieces(main: bytes, pieces: bytes) -> Iterator[str]:
     size = struct.unpack_from("<I", pieces, at + 1)[0]
     places = pieces[at + 5 : at + 5 + size]
     count = (len(places) - 4) // 12
+    left = len(main)
     for number in range(count):
         first, last = struct.unpack_from("<II", places, number * 4)
         where = struct.unpack_from("<I", places, (count + 1) * 4 + number * 8 + 2)[0]
         length = max(0, last - first)
+        left -= length
+        if left < 0:
+            raise Unreadable("its pieces hold more text than the file, as in files that are made to do harm", 413)
         if where & 0x40000000:
             begin = (where & 0x3FFFFFFF) // 2
             yield main[begin : begin + length].decode("cp1252", "replace")
