@@ -36,8 +36,8 @@ _PRESENTATIONS: Final = frozenset(
 )
 #: Hidden slides are pages too. LibreOffice before 7.4 does not know this option: then the numbers of pages differ.
 _FORM: Final = 'pdf:impress_pdf_Export:{"ExportHiddenSlides":{"type":"boolean","value":"true"}}'
-#: With these settings LibreOffice does not load the linked pictures of a PowerPoint file. It still loads linked fills of
-#: its shapes, what an SVG drawing links to, and the linked pictures of OpenDocument files (LibreOffice 7.4).
+#: With these settings LibreOffice does not load the linked pictures of a PowerPoint file. It still loads linked fills
+#: of its shapes, what an SVG drawing links to, and the linked pictures of OpenDocument files (LibreOffice 7.4).
 _SETTINGS: Final = """<?xml version="1.0" encoding="UTF-8"?>
 <oor:items xmlns:oor="http://openoffice.org/2001/registry">{}</oor:items>
 """.format(
