@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, Final, TypeVar
 
 from a2c_smcp.mcp_server.documents import Page
-from a2c_smcp.mcp_server.elements import Annotation, Cell, Code, Element, Heading, List, Table, Text
+from a2c_smcp.mcp_server.elements import Annotation, Cell, Code, Element, Header, Heading, List, Table, Text
 
 __all__ = [
     "PAGE",
@@ -18,6 +18,7 @@ __all__ = [
     "row_size",
     "sections",
     "split_table",
+    "starts_page",
 ]
 
 
@@ -49,8 +50,10 @@ def sections(elements: Iterable[Element]) -> list[Page]:
     """
     found: list[tuple[str, list[Element]]] = [("", [])]
     for element in bounded(elements):
-        if isinstance(element, Heading) and element.level <= 2:
-            found.append((element.text, []))
+        if isinstance(element, Heading) and starts_page(element):
+            # What stands above every page is no page of its own: it stands above the title.
+            above = found.pop()[1] if all(isinstance(each, Header) for each in found[-1][1]) else []
+            found.append((element.text, above))
         found[-1][1].append(element)
     pages: list[Page] = []
     for title, section in found:
@@ -58,6 +61,11 @@ def sections(elements: Iterable[Element]) -> list[Page]:
             shown = f"{title} ({number})".strip() if number > 1 else title
             pages.append(Page(shown or f"Page {len(pages) + 1}", part))
     return pages
+
+
+def starts_page(element: Element) -> bool:
+    """Whether this element begins a section that is a page of its own."""
+    return isinstance(element, Heading) and element.level <= 2
 
 
 def _page_loads(elements: Sequence[Element]) -> Iterator[list[Element]]:

@@ -211,7 +211,10 @@ def _table_text(element: Table) -> str:
 
 
 def _list_text(element: List) -> str:
-    return "\n".join(map(one_line, element.items))
+    """Each item on a line, after the number that a reader of the document sees. A bullet is markup."""
+    numbers = [f"{number}." for number in range(1, len(element.items) + 1)] if element.ordered else []
+    labels = element.labels or numbers or [""] * len(element.items)
+    return "\n".join(one_line(f"{label} {item}") for label, item in zip(labels, element.items, strict=False))
 
 
 def _chart_text(element: Chart) -> str:
@@ -240,7 +243,6 @@ _PLAIN: Mapping[str, Callable[[Any], str]] = {
     "image": _image_text,
     "formula": lambda element: one_line(element.latex),
     "link": _link_text,
-    **dict.fromkeys(("annotation", "header", "footer"), lambda element: element.text),
 }
 
 

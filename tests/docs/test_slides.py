@@ -46,7 +46,7 @@ def test_shapes_that_point_at_nothing_cost_only_themselves() -> None:
     linked = f'<p:pic>{named}<p:blipFill><a:blip r:link="no"/></p:blipFill></p:pic>'
     bare = "<p:pic/><p:sp/><p:graphicFrame/><p:cxnSp/><p:unknown/>"
     page = slide(linked + bare + frame('<c:chart r:id="no"/>') + frame('<dgm:relIds r:dm="no"/>') + text_shape("whole"))
-    assert page.elements == [Image(description="A pump"), Image(), Text("whole")]
+    assert page.elements == [Text("whole"), Image(description="A pump"), Image()]
 
 
 def test_charts_of_three_dimensions_and_unknown_kinds_have_their_figures() -> None:

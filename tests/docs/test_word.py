@@ -237,6 +237,20 @@ def test_pictures_have_their_alternative_texts() -> None:
     assert read(p(f"<w:r><w:drawing>{inner}</w:drawing></w:r>")) == [Image(description="A pump", width=100, height=50)]
 
 
+def test_a_picture_follows_the_text_of_its_page() -> None:
+    picture = '<w:r><w:drawing><wp:docPr id="1" name="x" descr="A pump"/><a:blip/></w:drawing></w:r>'
+    found = read(p(t("as shown") + picture) + p(t("and so on")))
+    assert found == [Text("as shown"), Text("and so on"), Image(description="A pump")]
+
+
+def test_a_header_stands_above_the_title_on_the_page_of_the_title() -> None:
+    edges = '<w:sectPr><w:headerReference r:id="header1"/></w:sectPr>'
+    body = p(t("Lease"), '<w:outlineLvl w:val="0"/>') + p(t("Body")) + edges
+    [page] = pages(opened("a.docx", word_file(body, {"header1": f"<w:hdr>{p(t('Draft'))}</w:hdr>"})))
+    assert page.title == "Lease"
+    assert page.elements == [Header("Draft"), Heading("Lease", 1), Text("Body")]
+
+
 def test_charts_and_smart_art_are_read_and_a_missing_part_costs_only_itself() -> None:
     def placed(inner: str) -> str:
         return f"<w:r><w:drawing><wp:inline><a:graphic>{inner}</a:graphic></wp:inline></w:drawing></w:r>"

@@ -18,7 +18,7 @@ SHOWN: list[tuple[e.Element, tuple[str, str]]] = [
     (e.Heading("Two\nlines", 2), ("## Two lines", "Two lines")),
     (e.Heading("C #"), ("# C \\#", "C #")),
     (e.List(["one", "two\nlines", ""]), ("- one\n- two\n  lines\n-", "one\ntwo lines\n")),
-    (e.List(["a", "b"], ordered=True), ("1. a\n2. b", "a\nb")),
+    (e.List(["a", "b"], ordered=True), ("1. a\n2. b", "1. a\n2. b")),
     (
         e.List(["# no", "1. no", "[x]: no", "**bold**", "[a](b)"]),
         ("- \\# no\n- 1\\. no\n- \\[x]: no\n- **bold**\n- [a](b)", "# no\n1. no\n[x]: no\n**bold**\n[a](b)"),
@@ -48,10 +48,10 @@ SHOWN: list[tuple[e.Element, tuple[str, str]]] = [
         e.Link("more", "https://example.com/(x)"),
         ("[more](https://example.com/%28x%29)", "more (https://example.com/(x))"),
     ),
-    (e.Annotation("see below"), ("[annotation: see below]", "see below")),
-    (e.Annotation("word " * 100), (f"[annotation: {'word ' * 99}word]", "word " * 100)),
-    (e.Footer("long " * 40), (f"[footer: {('long ' * 40).strip()}]", "long " * 40)),
-    (e.List(["x", "y"], labels=["a)", ""]), ("- a) x\n- y", "x\ny")),
+    (e.Annotation("see below"), ("[annotation: see below]", "[annotation: see below]")),
+    (e.Annotation("word " * 100), (f"[annotation: {'word ' * 99}word]", f"[annotation: {'word ' * 99}word]")),
+    (e.Footer("long " * 40), (f"[footer: {('long ' * 40).strip()}]",) * 2),
+    (e.List(["x", "y"], labels=["a)", ""]), ("- a) x\n- y", "a) x\ny")),
     (e.Diagram("flow", summary="A flow"), ("[diagram: A flow]", "[diagram: A flow]")),
     (e.Separator(), ("[separator]", "[separator]")),
 ]

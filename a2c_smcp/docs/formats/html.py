@@ -15,6 +15,7 @@ from a2c_smcp.docs.formats import OpenDocument, Properties
 from a2c_smcp.docs.formats.markdown import SectionedDocument
 from a2c_smcp.docs.formats.text import TextDocument, encoding_of
 from a2c_smcp.docs.limits import FORMATS, DocumentLimits
+from a2c_smcp.docs.paging import starts_page
 from a2c_smcp.mcp_server.elements import Audio, Code, Element, Heading, Image, Link, List, Separator, Table, Text, Video
 
 __all__ = ["decoded", "html_elements", "open_document"]
@@ -79,7 +80,7 @@ def _links_last(elements: Sequence[Element]) -> Iterator[Element]:
         if isinstance(each, Link | Image):
             waiting.append(each)
             continue
-        if isinstance(each, Heading) and each.level <= 2:
+        if starts_page(each):
             yield from waiting
             waiting.clear()
         yield each

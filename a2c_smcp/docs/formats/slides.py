@@ -1,7 +1,7 @@
 """PowerPoint files, by a walk of our own over their XML: a slide a page, in the order of the file.
 
-That order is the one in which PowerPoint reads a slide aloud; only the title comes first wherever it is. A shape that
-is broken, or points at something that is not there, costs what it holds.
+That order is the one in which PowerPoint reads a slide aloud; only the title comes first wherever it is, and links and
+pictures follow the text. A shape that is broken, or points at something that is not there, costs what it holds.
 """
 
 from collections.abc import Iterator, Mapping
@@ -94,10 +94,10 @@ class _Slide:
             words = [each.text for each in self._paragraphs(title)]
             if words:
                 yield Heading(" ".join(" ".join(words).split()), 1)
-        for shape in shapes:
-            if shape is not title:
-                yield from self._shape(shape)
+        found = [each for shape in shapes if shape is not title for each in self._shape(shape)]
+        yield from (each for each in found if not isinstance(each, Image))
         yield from dict.fromkeys(self._links)
+        yield from (each for each in found if isinstance(each, Image))
 
     def _shape(self, shape: Node) -> Iterator[Element]:
         if shape.tag == f"{SLIDE}graphicFrame":

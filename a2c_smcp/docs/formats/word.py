@@ -37,7 +37,7 @@ from a2c_smcp.docs.formats.word_styles import (
     value_of,
 )
 from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
-from a2c_smcp.docs.paging import PAGE
+from a2c_smcp.docs.paging import PAGE, starts_page
 from a2c_smcp.mcp_server.elements import (
     Annotation,
     Chart,
@@ -98,9 +98,7 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> Sectione
     elements = file_reader.flow(main.relationships()).read(body)
     if main.is_cut:
         elements.append(Annotation("This file is broken here: the rest of its text cannot be read."))
-    # Below the title, so that it is not a page of its own.
-    at = 1 if elements and isinstance(elements[0], Heading) else 0
-    elements[at:at] = file_reader.edges("header", Header)
+    elements[:0] = file_reader.edges("header", Header)
     elements += file_reader.edges("footer", Footer)
     elements += file_reader.comments_left()
     return SectionedDocument(elements, package.properties(), package.read)
@@ -191,7 +189,8 @@ class _Field:
 class _Flow:
     """Blocks one after the other: the body, a cell, a text box, a note. Its elements come in the order of the file.
 
-    Links, notes and comments are put at the end of the section that refers to them, so that they do not cut it up.
+    Links, pictures, notes and comments are put at the end of the page that they belong to, so that they do not cut up
+    its text.
     """
 
     def __init__(self, file: _WordFile, relationships: Mapping[str, Relationship], depth: int = 0) -> None:
@@ -203,7 +202,7 @@ class _Flow:
         self._code: list[str] = []
         self._fields: list[_Field] = []
         self.later: list[Element] = []
-        """What belongs to the end of the section."""
+        """What belongs to the end of the page."""
         self._inline_handlers: dict[str, Callable[[Node, ParagraphContent], None]] = {
             f"{WORD}fldChar": self._field_sign,
             f"{WORD}hyperlink": self._hyperlink,
@@ -279,13 +278,12 @@ class _Flow:
             self._code.append(raw)
         elif style.level is not None and text:
             self._flush()
-            if self._depth == 0:
+            words = " ".join(text.split())
+            heading = Heading(f"{label.text} {words}" if label is not None and label.text else words, style.level)
+            if self._depth == 0 and starts_page(heading):
                 self._elements += self.later
                 self.later = []
-            words = " ".join(text.split())
-            self._elements.append(
-                Heading(f"{label.text} {words}" if label is not None and label.text else words, style.level)
-            )
+            self._elements.append(heading)
         elif label is not None and text:
             self._flush_code()
             self._items.append(Item(label, text))
@@ -343,7 +341,7 @@ class _Flow:
             return
         if any(map(any, rows)):
             self._elements.append(Table(rows[0], rows[1:]) if len(rows) > 1 else Table([], rows))
-        self._elements += [each for content in contents for each in content if isinstance(each, Image | Chart)]
+        self._elements += [each for content in contents for each in content if isinstance(each, Chart)]
 
     # --- what a paragraph holds
 
@@ -375,10 +373,10 @@ class _Flow:
 
     def _alternatives(self, node: Node, inline: ParagraphContent) -> None:
         """The first form that holds anything."""
-        before = len(inline.parts), len(inline.beside)
+        before = len(inline.parts), len(inline.beside), len(self.later)
         for form in alternatives(node):
             self._inline(form, inline)
-            if (len(inline.parts), len(inline.beside)) != before:
+            if (len(inline.parts), len(inline.beside), len(self.later)) != before:
                 return
 
     def _field_sign(self, node: Node, inline: ParagraphContent) -> None:
@@ -432,13 +430,13 @@ class _Flow:
             inline.parts.append(f"${formula}$")
 
     def _graphics(self, node: Node, inline: ParagraphContent) -> None:
-        """Pictures, text boxes, charts and SmartArt: in their order, behind the paragraph that they are placed in."""
+        """Text boxes, charts and SmartArt follow the paragraph that they are placed in, pictures its page."""
         found = _Drawn()
         self._look(node, found, 0)
         width, height = pixels(node.find(f"*/{_PLACED}extent"))
         if found.has_picture or (found.told and not found.elements):
             facts = part_facts(part_of(found.picture, self._relationships))
-            inline.beside.append(Image(description="; ".join(found.told), width=width, height=height, metadata=facts))
+            self.later.append(Image(description="; ".join(found.told), width=width, height=height, metadata=facts))
         inline.beside += found.elements
 
     def _look(self, node: Node, found: "_Drawn", level: int) -> None:
