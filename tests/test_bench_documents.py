@@ -70,3 +70,9 @@ def test_the_table_takes_the_place_of_the_old_one() -> None:
     assert twice.count("| pdf |") == 2
     assert documents_part(twice) in twice
     assert documents_part("# Page\n") == ""
+
+
+def test_marks_of_readers_and_numbers_of_list_items_are_no_words() -> None:
+    ours = "1. one\n2. two\n[图片: a pump]\n[annotation: see there]"
+    theirs = "one\ntwo\n![a pump](pump.png)\n### Notes:\nsee there"
+    assert list(words(ours)) == list(words(theirs)) == ["one", "two", "see", "there"]

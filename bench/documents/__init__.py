@@ -6,6 +6,11 @@ says 0.125 where another says 12.5 %. Zeros are left out. A date, a time, or bot
 are: one reader shows the parts that a sheet shows, and another one all of them. Addresses of links are left out: some
 readers write them between the words.
 
+Two more things are left out in every reader's text, because half of the readers have them and the other half does not.
+One is what a reader says about the text: marks of pictures, and the names of parts such as "Notes" (markitdown) or
+"annotation" (ours). The other is the number of a list item (`1.`, `a)`, `2.1.`) where it begins a line. Before that,
+both forms of a list counted as read, and every reader lost one of them.
+
 A *5-gram* is five such words in a row. A 5-gram *counts* if at least two other readers found it. Readers that are made
 of one another have one vote: markitdown reads Word files by mammoth, for example.
 

@@ -16,6 +16,18 @@ _LENGTH: Final = 5
 _CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _DIVIDED: Final = re.compile("(?<=[^\\W\\d_])[-\u2010\u2011\u00ad\u0002\ufffe]\\s*(?=[^\\W\\d_])")
 _ADDRESS: Final = re.compile(r"""\(<?(?:[a-z]+:|/|\#|\.{1,2}/)[^\s)]*(?:\s"[^"]*")?\)|\b[a-z]+://\S+""", re.IGNORECASE)
+#: What a reader says about the text, in the form in which each of them says it.
+_MARK: Final = re.compile(
+    r"""!\[[^\]]*\]\([^)]*\)                         # a picture in Markdown
+    | ----\w[^\n]*?----                            # a picture or a note of docx2python
+    | ^<!--\ Slide\ number:\ \d+\ -->$ | ^\#{3}\ Notes:$ | ^\#{3}\ Chart:?  # markitdown
+    | \[图片(?::[^\]]*)?\] | \[图表:? | \[(?:annotation|header|footer|separator)\b  # ours
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+_ITEM_NUMBER: Final = re.compile(
+    r"^[ \t]*(?:[-*+>#|•][ \t]+)*\(?(?:\d+(?:\.\d+)*|[a-z]|[ivxlc]+)[.)][ \t]+", re.IGNORECASE | re.MULTILINE
+)
 _MOMENT: Final = re.compile(
     r"\d{4}-\d\d-\d\d(?:[ t]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?|\b\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?", re.IGNORECASE
 )
@@ -25,7 +37,8 @@ _NOTHING: Final = 1e-6
 
 
 def words(text: str) -> Iterator[str]:
-    without = _MOMENT.sub(" moment ", _ADDRESS.sub(" ", unicodedata.normalize("NFKC", text)))
+    marked = _ITEM_NUMBER.sub("", _MARK.sub(" ", unicodedata.normalize("NFKC", text)))
+    without = _MOMENT.sub(" moment ", _ADDRESS.sub(" ", marked))
     for word in _WORD.findall(_DIVIDED.sub("", without).lower()):
         if not word[0].isdigit():
             yield word

@@ -35,7 +35,7 @@ async def read(workers, path):
         for page in await workers.read("page", request, first, count):
             if "page" in page:
                 made = page_from_json(page["page"])
-                texts.append(f"{made.title}\n{elements_text(made.elements)}")
+                texts.append(elements_text(made.elements))
             else:
                 failed += 1
     if failed and not texts:
