@@ -226,8 +226,13 @@ _RECORD = """() => {
   const seen = [];
   let pointer = [0, 0], last = null;
   const under = () => document.elementFromPoint(...pointer)?.closest("[data-decision]")?.dataset.decision ?? null;
+  const cards = () => [...document.querySelectorAll("[data-decision]")].map(
+    card => [card.dataset.decision, card.getBoundingClientRect()]);
+  // A person may point at a card and press at once: then it counts which card was at this place, pointer or not.
+  const at = ([, decision, there, boxes], [x, y]) => there[0] === x && there[1] === y ? decision :
+    boxes.find(([, box]) => box.left <= x && x <= box.right && box.top <= y && y <= box.bottom)?.[0] ?? null;
   const note = () => {
-    seen.push([performance.now(), under()]);
+    seen.push([performance.now(), under(), pointer, cards()]);
     if (seen.length > 2000) seen.splice(0, 1000);
     requestAnimationFrame(note);
   };
@@ -235,7 +240,8 @@ _RECORD = """() => {
   addEventListener("mousemove", event => { pointer = [event.clientX, event.clientY]; }, true);
   addEventListener("click", event => {
     const pressed = event.target.closest?.("[data-answer]")?.closest("[data-decision]")?.dataset.decision ?? null;
-    const before = seen.findLast(([when]) => when <= event.timeStamp - 300)?.[1] ?? null;
+    const then = seen.findLast(([when]) => when <= event.timeStamp - 300);
+    const before = then ? at(then, [event.clientX, event.clientY]) : null;
     if (pressed !== null && pressed !== before) globalThis.risky += 1;
     last = before;
   }, true);
