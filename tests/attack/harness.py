@@ -114,13 +114,14 @@ class Pair:
     ) -> Phase:
         """Run the attack, and assert that it cost the pair nothing much.
 
-        Nobody was disconnected, no call failed, and no call took more than `times` its slowest in quiet, which is
-        measured before and after because a shared machine is quiet in different ways.
+        Nobody was disconnected, no call failed, and no call took more than `times` its slowest in quiet (or 40 ms),
+        which is measured before and after because a shared machine is quiet in different ways.
         """
         before = self._quiet_before()
         during = self.watch(attack, at_least=at_least, pause=_PAUSE_IN_QUIET if is_long else _PAUSE)
         after = self.quiet()
-        quiet = max(before.slowest, after.slowest)
+        # Six workers share two cores: a short quiet says little about how long a process may have to wait for one.
+        quiet = max(before.slowest, after.slowest, 0.04)
         assert not during.departures + after.departures, during
         assert not during.failures + after.failures, during
         assert during.calls > 0

@@ -193,5 +193,6 @@ def unharmed(
         then()
     after = watched(lambda: time.sleep(_QUIET_SECONDS))
     for session, one, slowest, two in zip(sessions, before, during, after, strict=True):
-        quiet = max(one, two)
+        # Six workers share two cores: a short quiet says little about how long a process may have to wait for one.
+        quiet = max(one, two, 0.04)
         assert slowest <= times * quiet, f"{session.surface.name}: {slowest:.3f} s against {quiet:.3f} s in quiet"
