@@ -70,17 +70,7 @@ def starts_page(element: Element) -> bool:
 
 def _page_loads(elements: Sequence[Element]) -> Iterator[list[Element]]:
     """The elements in runs that fit on a page."""
-    load: list[Element] = []
-    size = 0
-    for element in elements:
-        more = element_size(element)
-        if load and (len(load) == PAGE.elements or size + more > PAGE.characters):
-            yield load
-            load, size = [], 0
-        load.append(element)
-        size += more
-    if load:
-        yield load
+    return _runs(elements, element_size, PAGE.characters, PAGE.elements)
 
 
 def element_size(element: Element) -> int:
@@ -135,13 +125,15 @@ def pieces_of(text: str, most: int) -> Iterator[str]:
 _Item = TypeVar("_Item")
 
 
-def _runs(items: Sequence[_Item], size: Callable[[_Item], int], most: int) -> Iterator[list[_Item]]:
-    """Items in runs of at most 200, and of at most so many characters where an item alone has no more."""
+def _runs(
+    items: Sequence[_Item], size: Callable[[_Item], int], most: int, most_items: int = PAGE.rows
+) -> Iterator[list[_Item]]:
+    """Items in runs of at most `most_items` and `most` characters. An item that alone has more is a run of its own."""
     run: list[_Item] = []
     total = 0
     for item in items:
         more = size(item)
-        if run and (len(run) == PAGE.rows or total + more > most):
+        if run and (len(run) == most_items or total + more > most):
             yield run
             run, total = [], 0
         run.append(item)

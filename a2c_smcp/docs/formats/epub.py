@@ -8,36 +8,18 @@ from urllib.parse import unquote
 
 from a2c_smcp.docs.formats import Properties, check_archive
 from a2c_smcp.docs.formats.html import decoded, html_elements
-from a2c_smcp.docs.formats.media import part_facts, part_picture
+from a2c_smcp.docs.formats.markdown import ReadDocument
+from a2c_smcp.docs.formats.media import part_facts
 from a2c_smcp.docs.formats.packages import BROKEN_PART, Package
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.docs.paging import sections
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Element, Image, Text
 
-__all__ = ["BookDocument", "open_document"]
+__all__ = ["open_document"]
 
 _CONTAINER: Final = "META-INF/container.xml"
 _ENCRYPTION: Final = "META-INF/encryption.xml"
-
-
-class BookDocument:
-    """A book whose chapters start pages."""
-
-    def __init__(self, package: Package, pages: list[Page], properties: Properties) -> None:
-        self._package = package
-        self._pages = pages or [Page("Page 1")]
-        self.properties = properties
-
-    @property
-    def page_count(self) -> int:
-        return len(self._pages)
-
-    def page(self, index: int) -> Page:
-        return self._pages[index]
-
-    def picture(self, index: int, element: Element | None, longest: int) -> bytes | None:
-        return part_picture(self._package.read, element, longest)
 
 
 @dataclass(slots=True)
@@ -51,7 +33,7 @@ class _Contents:
     """The names of the parts, in the order of reading."""
 
 
-def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> BookDocument:
+def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> ReadDocument:
     check_archive(file, limits)
     try:
         package = Package(file)
@@ -67,7 +49,7 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> BookDocu
         for page in _chapter(package, chapter, locked):
             title = f"Page {len(pages) + 1}" if page.title.startswith("Page ") else page.title
             pages.append(Page(title, page.elements))
-    return BookDocument(package, pages, Properties(contents.title, contents.subjects, contents.description))
+    return ReadDocument(pages, Properties(contents.title, contents.subjects, contents.description), package.read)
 
 
 def _chapter(package: Package, name: str, locked: set[str]) -> Iterator[Page]:

@@ -16,23 +16,23 @@ from a2c_smcp.docs.paging import sections
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Code, Diagram, Element, Heading, Image, List, Separator, Table, Text
 
-__all__ = ["SectionedDocument", "open_document"]
+__all__ = ["ReadDocument", "SectionedDocument", "open_document"]
 
 _FRONT_MATTER = re.compile(r"---\r?\n(.*?)\r?\n(?:---|\.\.\.)\r?\n", re.DOTALL)
 _IMAGE_ONLY = re.compile(r'!\[([^\]]*)\]\((\S+?)(?:\s+"[^"]*")?\)')
 _DIAGRAMS = ("mermaid", "plantuml", "dot", "graphviz")
 
 
-class SectionedDocument:
-    """Elements in a row, as pages from heading to heading. `read_part` unpacks the images of an archive."""
+class ReadDocument:
+    """A document whose pages are all in memory. `read_part` unpacks the images of an archive."""
 
     def __init__(
         self,
-        elements: Sequence[Element],
+        pages: Sequence[Page],
         properties: Properties,
         read_part: Callable[[str], bytes | None] = lambda part: None,
     ) -> None:
-        self._pages = sections(elements) or [Page("Page 1")]
+        self._pages = pages or [Page("Page 1")]
         self._read_part = read_part
         self.properties = properties
 
@@ -45,6 +45,18 @@ class SectionedDocument:
 
     def picture(self, index: int, element: Element | None, longest: int) -> bytes | None:
         return part_picture(self._read_part, element, longest)
+
+
+class SectionedDocument(ReadDocument):
+    """Elements in a row, as pages from heading to heading."""
+
+    def __init__(
+        self,
+        elements: Sequence[Element],
+        properties: Properties,
+        read_part: Callable[[str], bytes | None] = lambda part: None,
+    ) -> None:
+        super().__init__(sections(elements), properties, read_part)
 
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocument:
