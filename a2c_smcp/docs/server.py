@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from a2c_smcp import __version__
-from a2c_smcp.docs.library import Library
+from a2c_smcp.docs.library import FoundPlace, Library, SearchAnswer
 from a2c_smcp.docs.queries import QueryError
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.mcp_server.server import ContextServer
@@ -57,9 +57,6 @@ class SearchResult(TypedDict):
     notes: list[str]
 
 
-_MOST_NOT_INDEXED: Final = 20
-
-
 def docs_server(library: Library, host: str = DEFAULT_HOST) -> ContextServer:
     """A server of these folders, for `run()` or `run_http()`. Raises `ValueError` for a host that cannot be one."""
 
@@ -99,32 +96,32 @@ def docs_server(library: Library, host: str = DEFAULT_HOST) -> ContextServer:
             found = await library.search(query, limit)
         except QueryError as error:
             raise BadRequestError(str(error)) from None
-        hits: list[SearchHit] = []
-        for place in found.places:
-            uri = build_dpe_uri(host, place.document.doc_ref)
-            page = page_uri(uri, place.page_index)
-            hits.append(
-                {
-                    "title": place.document.title,
-                    "doc_ref": place.document.doc_ref,
-                    "page_index": place.page_index,
-                    "page_uri": page,
-                    "element_uri": page if place.element_id is None else element_uri(uri, place.element_id),
-                    "snippet": place.snippet,
-                    "matched": "all" if place.whole else "some",
-                    "ocr": place.engine,
-                }
-            )
-        return {
-            "hits": hits,
-            "complete": found.complete,
-            "corrected": {word: list(near) for word, near in found.corrected.items()},
-            "not_indexed": [
-                {"title": document.title, "doc_ref": document.doc_ref}
-                for document in found.not_indexed[:_MOST_NOT_INDEXED]
-            ],
-            "not_indexed_count": len(found.not_indexed),
-            "notes": list(found.notes),
-        }
+        return _result(found, host)
 
     return server
+
+
+def _result(found: SearchAnswer, host: str) -> SearchResult:
+    return {
+        "hits": [_hit(place, host) for place in found.places],
+        "complete": found.complete,
+        "corrected": {word: list(near) for word, near in found.corrected.items()},
+        "not_indexed": [{"title": each.title, "doc_ref": each.doc_ref} for each in found.not_indexed[:20]],
+        "not_indexed_count": len(found.not_indexed),
+        "notes": list(found.notes),
+    }
+
+
+def _hit(place: FoundPlace, host: str) -> SearchHit:
+    uri = build_dpe_uri(host, place.document.doc_ref)
+    page = page_uri(uri, place.page_index)
+    return {
+        "title": place.document.title,
+        "doc_ref": place.document.doc_ref,
+        "page_index": place.page_index,
+        "page_uri": page,
+        "element_uri": page if place.element_id is None else element_uri(uri, place.element_id),
+        "snippet": place.snippet,
+        "matched": "all" if place.whole else "some",
+        "ocr": place.engine,
+    }
