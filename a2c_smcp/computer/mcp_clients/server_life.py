@@ -128,7 +128,7 @@ class ServerLife:
                     )
                     self.transport.on_end = partial(session.end, "ended the connection")
                     await self._serve(session, on_running)
-            except Exception as error:
+            except Exception as error:  # whatever ended this life, the next one is decided by it
                 failure = error
         return self._end(failure)
 

@@ -118,7 +118,7 @@ class ServerInitiated:
         with context.scope:
             try:
                 answer = {"result": await self.on_request(context, method, params)}
-            except Exception as error:
+            except Exception as error:  # a boundary: the server waits for an answer, whatever the handler raises
                 answer = {"error": _refusal(error, method)}
             finally:
                 context.close()
