@@ -464,6 +464,8 @@ class GetFinderRet(TypedDict, total=False):
     documents: list[DPEDocumentSummary]
     total_count: int
     req_id: str
+    note: NotRequired[str]
+    """An extension: what the servers say of their catalogues, such as which files they do not serve."""
 
 
 class DPEPageSummary(TypedDict):

@@ -286,6 +286,8 @@ def finder(computer: str, keywords: Sequence[str] | None, file_type: str | None,
         output.table(("title", "type", "pages", "uri"), rows, page)
         if page.get("total_count", 0) > offset + len(rows):
             output.note(f"{len(rows)} of {page['total_count']}; --offset {offset + len(rows)} goes on")
+        if note := page.get("note"):
+            output.note(note)
         return 0
 
     return _at(computer, work)

@@ -295,6 +295,14 @@ class Computer:
         used = self._log.used_servers
         return await self._resources.finder(keywords, file_type, used, offset, limit, by_file_name=by_file_name)
 
+    @property
+    def finder_note(self) -> str:
+        """What the servers say of their catalogues, such as which files they do not serve; empty if they say nothing.
+
+        It is as old as the catalogues that were read last.
+        """
+        return self._resources.finder_note
+
     async def read_resource(self, uri: str) -> ReadResourceResult:
         """Read a window, a document or a part of a document by its URI.
 

@@ -39,6 +39,7 @@ class _FinderBounds:
     keywords: int = 100  # a computer returns no more at once
     keyword_characters: int = 10_000
     summary: int = 300  # characters
+    note: int = 1000  # characters
 
 
 _MOST: Final = _FinderBounds()
@@ -229,9 +230,10 @@ class _Reader:
             page = await self._agent.get_finder(computer, keywords, file_type, 0, _MOST.looked_at)
             ranked = _ranked(page["documents"], query)
             documents, total = ranked[offset : offset + _MOST.found], len(ranked)
+        note = [f"[{cut(page['note'], _MOST.note)}]"] if page.get("note") and not offset else []
         if not documents:
-            return "no documents" + (f" for {query!r}" if query else "")
-        lines = list[str]()
+            return "\n".join(["no documents" + (f" for {query!r}" if query else ""), *note])
+        lines, room = list[str](), room - sum(map(len, note))
         for document in documents:
             line = _document_line(computer, document)
             if lines and len(line) > room:
@@ -240,7 +242,7 @@ class _Reader:
             room -= len(line)
         if (end := offset + len(lines)) < total:
             lines.append(f"[{total - end} more: find_documents with computer={computer!r} and offset={end}]")
-        return "\n".join(lines)
+        return "\n".join([*lines, *note])
 
     async def read_document(self, call: ToolCall) -> types.CallToolResult:
         await self._office.usable()

@@ -220,8 +220,11 @@ async def test_a_server_that_wants_a_key_is_told_with_the_options_for_one(env: d
 async def test_desktop_finder_read_config(env: dict[str, str], computer: FakeComputer) -> None:
     assert (await a2c(env, "desktop", "laptop")).stdout.decode() == "window://h/main\n\nhello\n"
     assert await a2c_json(env, "desktop", "laptop", "--size", "1") == computer.windows
+    found = {"documents": computer.documents, "total_count": 1, "note": "docs: Not served: 3 files."}
+    computer.override[GET_FINDER_EVENT] = lambda _: found
     done = await a2c(env, "finder", "laptop", "annual", "--keyword", "report", "--file-type", "pdf")
     assert DOCUMENT in done.stdout.decode()
+    assert "docs: Not served: 3 files." in done.stderr.decode()
     assert [request["keywords"] for request in computer.requests(GET_FINDER_EVENT)] == [["annual", "report"]]
     done = await a2c(env, "read", "laptop", f"{DOCUMENT}/pages/0?format=markdown")
     assert done.stdout.decode() == f"# {DOCUMENT}/pages/0\n"

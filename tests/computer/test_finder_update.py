@@ -110,6 +110,18 @@ async def test_a_catalogue_is_read_in_pages_where_there_is_one() -> None:
         ]
 
 
+async def test_what_catalogues_say_of_themselves_is_passed_on_and_bounded() -> None:
+    some = server("a", documents=2, resources=0, catalogue=1, note="Not served:\n 3 files.")
+    endless = server("b", documents=2, resources=0, catalogue=1, note="x" * 9000)
+    silent = server("c", documents=2, resources=0, catalogue=1)
+    async with running(some, endless, silent) as (computer, _):
+        await computer.get_finder()
+        lines = computer.finder_note.splitlines()
+        assert sorted(lines) == ["a: Not served: 3 files.", f"b: {'x' * 500}…"]
+        await computer.stop_server("b")
+        assert computer.finder_note == "a: Not served: 3 files."
+
+
 async def test_what_a_catalogue_does_not_say_comes_from_the_documents() -> None:
     async with running(server("a", documents=30, resources=0, catalogue="titles")) as (computer, _):
         found, total = await computer.get_finder(file_type="pdf", keywords=["k7"])

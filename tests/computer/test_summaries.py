@@ -131,7 +131,9 @@ def test_a_document_without_text_is_a_value_error(contents: list[BlobResourceCon
 def test_level_0_gives_the_documents_by_doc_ref() -> None:
     page = read_catalogue(answer({"documents": [FULL, {"doc_ref": "b"}], "total_count": 7}))
     assert page.documents == {"annual report": FULL, "b": {"doc_ref": "b"}}
-    assert (page.count, page.total_count) == (2, 7)
+    assert (page.count, page.total_count, page.note) == (2, 7, "")
+    assert read_catalogue(answer({"documents": [], "note": "Some are not served."})).note == "Some are not served."
+    assert read_catalogue(answer({"documents": [], "note": 7})).note == ""
 
 
 def test_documents_that_name_no_doc_ref_are_counted_but_not_kept() -> None:

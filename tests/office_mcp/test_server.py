@@ -594,11 +594,14 @@ async def test_documents_are_found_and_read_in_pieces(make_agent: MakeAgent, mak
     def setup(computer: FakeComputer) -> None:
         computer.documents = [{**a_document("The annual report"), "summary": "Money."}]
 
-    await make_computer("laptop", setup)
+    laptop = await make_computer("laptop", setup)
     async with host(await make_agent()) as (client, _):
         address = "a2c://laptop/dpe/com.example.docs/report"
         assert address in await say(client, "find_documents", query="annual report")
         assert address in await say(client, "find_documents")
+        found = {"documents": [], "total_count": 0, "note": "docs: Not served: 3 files."}
+        laptop.override[GET_FINDER_EVENT] = lambda _: found
+        assert "[docs: Not served: 3 files.]" in await say(client, "find_documents", query="another report")
         text = await say(client, "read_document", document=DOCUMENT)
         assert "[page 0]" in text
         assert "[page 44]" in text

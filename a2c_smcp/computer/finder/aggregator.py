@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence, Set
+from itertools import islice
 from typing import Any, Final
 
 from mcp import MCPError
@@ -41,6 +42,7 @@ from a2c_smcp.errors import PayloadTooLargeError, RequestTimeoutError, SMCPError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.dpe_uri import build_dpe_uri, document_ref, document_uri, try_parse_dpe_uri, with_params
+from a2c_smcp.utils.text import cut
 
 __all__ = ["FRESH_SECONDS", "WARMING_SECONDS", "FinderAggregator"]
 
@@ -95,6 +97,16 @@ class FinderAggregator:
             for document in shelf.documents.values()
             if document.summary is not None
         ]
+
+    def note(self) -> str:
+        """What the catalogues of the servers say of themselves: a line for each catalogue that says something."""
+        notes = (
+            f"{server}: {' '.join(cut(note, 500).split())}"
+            for server, shelf in self._shelves.items()
+            for note in shelf.notes.values()
+            if note.strip()
+        )
+        return cut("\n".join(islice(notes, 20)), 4000)
 
     def update_uri_cache(self, current_uris: Set[str]) -> bool:
         """Remember the URIs of all documents. Returns whether they differ from those of the last time."""
@@ -303,6 +315,7 @@ class FinderAggregator:
 
         try:
             first = await read_page(catalogue)
+            shelf.notes[host] = first.note
             if (missing or discovery) and first.count:
                 # A catalogue may claim any size. Without a discovery only the listed documents are needed.
                 most = MAX_DOCUMENTS if discovery else first.count + len(shelf.documents)

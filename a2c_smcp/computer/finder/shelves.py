@@ -75,6 +75,8 @@ class ServerDocuments:
         """The URIs of the listed catalogues, by host."""
         self.told: dict[str, dict[str, str]] = {}
         """The URIs of the documents that only a listed catalogue names, by host and `doc_ref`."""
+        self.notes: dict[str, str] = {}
+        """What each catalogue that was read says of itself, by host."""
         self.stale: dict[str, None] = {}
         self.turn = asyncio.Lock()
         """Held while all documents are read."""

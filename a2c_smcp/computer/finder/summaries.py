@@ -46,6 +46,8 @@ class CataloguePage:
     count: int
     """How many entries this page has, including entries that name no document. The next page starts there."""
     total_count: int
+    note: str = ""
+    """What the server says of the whole catalogue, such as which files it does not serve."""
 
 
 def read_document(result: ReadResourceResult) -> Fields:
@@ -70,6 +72,7 @@ def read_catalogue(result: ReadResourceResult) -> CataloguePage:
         },
         count=len(documents),
         total_count=_count(catalogue.get("total_count")) or len(documents),
+        note=_text(catalogue.get("note")),
     )
 
 

@@ -182,6 +182,10 @@ class ShownResources:
         takes_long = len(documents) * max(1, len(keywords or ())) > 5000
         return await anyio.to_thread.run_sync(organize) if takes_long else organize()
 
+    @property
+    def finder_note(self) -> str:
+        return self._finder.note()
+
     async def read(self, uri: str, order: Iterable[SERVER_NAME]) -> ReadResourceResult:
         """A window, a document or a part of one, from the first server in this order that has it.
 

@@ -203,7 +203,10 @@ class SMCPComputerClient:
         documents, total_count = await self._computer.get_finder(
             request.get("keywords"), request.get("file_type"), request.get("offset", 0), request.get("limit", 20)
         )
-        return {"documents": documents, "total_count": total_count, "req_id": request["req_id"]}
+        answer: GetFinderRet = {"documents": documents, "total_count": total_count, "req_id": request["req_id"]}
+        if note := self._computer.finder_note:
+            answer["note"] = note
+        return answer
 
     async def _read_resource(self, request: ReadResourceReq) -> ReadResourceRet:
         result = await self._computer.read_resource(request["uri"])

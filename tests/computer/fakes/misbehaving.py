@@ -5,14 +5,15 @@
 Modes: see `MODES`. Options: `era` both|legacy|modern, `page` the page size of lists, `code` the exit code of a death,
 `delay` seconds before every answer (mode slow), `late` seconds before it reads anything, `after=FILE` reads nothing
 before there is such a file, `resources` how many windows it starts with, `documents` how many documents, `catalogue=1`
-answers at level 0, `catalogue=titles` there with nothing but titles, `catalogue=empty` there with empty fields,
-`lists=catalogue` lists that instead of its documents, `lists=pages` their first pages, `read` seconds that a reading
-takes (side by side), `stubborn=1` grandchildren that ignore SIGTERM, `bare=1` neither announces changes nor takes
-subscriptions, `quiet=1` takes them but does not announce changes of its list, `deaf=1` never answers a subscription,
-`invalid=1` lists a tool without a schema and one whose name is a number, `once=FILE` dies after its first list of
-tools if there is no such file yet. A resource with the text `hang` never answers. Its tools change it while it runs;
-see `TOOLS`. It reports on stderr what a test may wait for: `ready`, `eof`, `grandchild PID`, `started sleep`,
-`cancelling` (the message is there), `cancelled sleep` (the tool has noticed), `subscribed URI`, `listening N URIs`.
+answers at level 0, `catalogue=titles` there with nothing but titles, `catalogue=empty` there with empty fields, `note`
+what the catalogue says of itself, `lists=catalogue` lists that instead of its documents, `lists=pages` their first
+pages, `read` seconds that a reading takes (side by side), `stubborn=1` grandchildren that ignore SIGTERM, `bare=1`
+neither announces changes nor takes subscriptions, `quiet=1` takes them but does not announce changes of its list,
+`deaf=1` never answers a subscription, `invalid=1` lists a tool without a schema and one whose name is a number,
+`once=FILE` dies after its first list of tools if there is no such file yet. A resource with the text `hang` never
+answers. Its tools change it while it runs; see `TOOLS`. It reports on stderr what a test may wait for: `ready`, `eof`,
+`grandchild PID`, `started sleep`, `cancelling` (the message is there), `cancelled sleep` (the tool has noticed),
+`subscribed URI`, `listening N URIs`.
 """
 
 import base64
@@ -108,6 +109,7 @@ class Server:
         self.invalid = bool(options.get("invalid"))
         self.once = options.get("once")
         self.catalogue = options.get("catalogue", "")
+        self.note = options.get("note")
         self.lists = options.get("lists", "documents")
         self.read_delay = float(options.get("read", "0"))
         self.resources = {f"window://fake/{n}": f"window {n}" for n in range(int(options.get("resources", "2")))}
@@ -337,7 +339,7 @@ class Server:
             documents = [{"doc_ref": uri.rpartition("/")[2], "last_modified": None, **empty} for uri in page]
         else:
             documents = [json.loads(listed[uri]) for uri in page]
-        return json.dumps({"documents": documents, "total_count": len(listed)})
+        return json.dumps({"documents": documents, "total_count": len(listed), "note": self.note})
 
     def cancel(self, id_: Any) -> None:
         if self.listens.pop(id_, None) is None and (event := self.calls.get(id_)):
