@@ -18,6 +18,7 @@ def test_words_are_the_same_however_a_reader_writes_them() -> None:
     assert list(words("2024-01-02 00:00:00.25")) == list(words("2024-01-02")) == list(words("09:30"))
     assert list(words('see [here](/a/b.html "x") or https://example.com/a, (#top) now')) == ["see", "here", "or", "now"]
     assert list(words("年度 report")) == ["年", "度", "report"]
+    assert list(words("step ❶ of ② parts")) == ["step", "❶", "of", "2", "parts"]
 
 
 def test_a_gram_counts_if_two_families_of_readers_found_it() -> None:

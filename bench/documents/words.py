@@ -40,7 +40,7 @@ def words(text: str) -> Iterator[str]:
     marked = _ITEM_NUMBER.sub("", _MARK.sub(" ", unicodedata.normalize("NFKC", text)))
     without = _MOMENT.sub(" moment ", _ADDRESS.sub(" ", marked))
     for word in _WORD.findall(_DIVIDED.sub("", without).lower()):
-        if not word[0].isdigit():
+        if not word[0].isdecimal():  # unlike isdigit(), false for ❶, which is no number in itself
             yield word
         elif (value := float(word.replace(",", ""))) > _NOTHING:
             yield f"{value:.2e}".partition("e")[0].rstrip("0.")
