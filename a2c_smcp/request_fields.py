@@ -22,7 +22,8 @@ _WORDS: Final[Mapping[Any, str]] = {
     float: "must be a number",
     bool: "must be true or false",
     dict: "must be an object",
-    list: "must be a list of texts",
+    list[str]: "must be a list of texts",
+    list[int]: "must be a list of whole numbers",
 }
 
 
@@ -72,7 +73,7 @@ def _field(row: Event, name: str, hint: Any) -> RequestField:
         return RequestField(row.name, name, required, f"must be {' or '.join(map(repr, get_args(hint)))}", hint)
     if kind is dict:
         return RequestField(row.name, name, required, _WORDS[dict], Raw, ord("{"))
-    return RequestField(row.name, name, required, _WORDS[kind], hint, ord("[") if kind is list else None)
+    return RequestField(row.name, name, required, _WORDS[hint], hint, ord("[") if kind is list else None)
 
 
 #: The fields of each event's request.

@@ -15,39 +15,62 @@ from typing_extensions import TypedDict
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Attributes, Desktop, Role
 
 __all__ = [
+    "ANSWER_QUESTION_EVENT",
     "CANCEL_TOOL_CALL_EVENT",
     "CANCEL_TOOL_CALL_NOTIFICATION",
+    "COMPLETE_EVENT",
     "ENTER_OFFICE_NOTIFICATION",
     "EVENTS",
     "GET_CONFIG_EVENT",
     "GET_DESKTOP_EVENT",
     "GET_FINDER_EVENT",
+    "GET_PROMPTS_EVENT",
+    "GET_PROMPT_EVENT",
+    "GET_RESOURCES_EVENT",
     "GET_TOOLS_EVENT",
     "JOIN_OFFICE_EVENT",
     "LEAVE_OFFICE_EVENT",
     "LEAVE_OFFICE_NOTIFICATION",
     "LIST_ROOM_EVENT",
     "MAX_PROGRESS_MESSAGE",
+    "MAX_QUESTION",
+    "MAX_QUESTIONS",
+    "MAX_URI",
     "PROTOCOL_VERSION",
+    "QUESTION_EVENT",
+    "QUESTION_NOTIFICATION",
     "READ_RESOURCE_EVENT",
+    "RESOURCE_UPDATED_EVENT",
+    "RESOURCE_UPDATED_NOTIFICATION",
     "SMCP_NAMESPACE",
+    "SUBSCRIBE_RESOURCE_EVENT",
     "TOOL_CALL_EVENT",
     "TOOL_PROGRESS_EVENT",
     "TOOL_PROGRESS_NOTIFICATION",
+    "UNSUBSCRIBE_RESOURCE_EVENT",
     "UPDATE_CONFIG_EVENT",
     "UPDATE_CONFIG_NOTIFICATION",
     "UPDATE_DESKTOP_EVENT",
     "UPDATE_DESKTOP_NOTIFICATION",
     "UPDATE_FINDER_EVENT",
     "UPDATE_FINDER_NOTIFICATION",
+    "UPDATE_PROMPTS_EVENT",
+    "UPDATE_PROMPTS_NOTIFICATION",
+    "UPDATE_RESOURCES_EVENT",
+    "UPDATE_RESOURCES_NOTIFICATION",
     "UPDATE_TOOL_LIST_EVENT",
     "UPDATE_TOOL_LIST_NOTIFICATION",
     "AgentCallData",
+    "AnswerQuestionReq",
     "BaseMCPServerConfig",
     "CallToolRet",
+    "CompleteReq",
+    "CompleteRet",
+    "ComputerCallData",
     "DPEDocumentSummary",
     "DPEElementDetail",
     "DPEPageSummary",
+    "DoneRet",
     "EnterOfficeNotification",
     "EnterOfficeReq",
     "Event",
@@ -57,6 +80,12 @@ __all__ = [
     "GetDeskTopRet",
     "GetFinderReq",
     "GetFinderRet",
+    "GetPromptReq",
+    "GetPromptRet",
+    "GetPromptsReq",
+    "GetPromptsRet",
+    "GetResourcesReq",
+    "GetResourcesRet",
     "GetToolsReq",
     "GetToolsRet",
     "Kind",
@@ -78,12 +107,15 @@ __all__ = [
     "MCPServerStreamableHttpParameters",
     "ReadResourceReq",
     "ReadResourceRet",
+    "ResourceUpdatedNotification",
     "SMCPTool",
     "ServerInfo",
     "SessionInfo",
+    "SubscribeResourceReq",
     "ToolCallReq",
     "ToolMeta",
     "ToolProgress",
+    "ToolQuestion",
     "UpdateComputerConfigReq",
     "UpdateMCPConfigNotification",
     "UpdateToolListNotification",
@@ -93,6 +125,11 @@ PROTOCOL_VERSION = "0.2.0"
 SMCP_NAMESPACE = "/smcp"
 #: The longest message of a progress report, in characters.
 MAX_PROGRESS_MESSAGE = 1000
+#: The longest question, in characters of its JSON, and how many questions one call may ask.
+MAX_QUESTION = 64 * 1024
+MAX_QUESTIONS = 16
+#: The longest URI in the announcement that a resource has changed, in characters.
+MAX_URI = 8192
 
 # Agent → Server → Computer
 TOOL_CALL_EVENT = "client:tool_call"
@@ -101,6 +138,13 @@ GET_TOOLS_EVENT = "client:get_tools"
 GET_DESKTOP_EVENT = "client:get_desktop"
 GET_FINDER_EVENT = "client:get_finder"
 READ_RESOURCE_EVENT = "client:read_resource"
+GET_RESOURCES_EVENT = "client:get_resources"
+SUBSCRIBE_RESOURCE_EVENT = "client:subscribe_resource"
+UNSUBSCRIBE_RESOURCE_EVENT = "client:unsubscribe_resource"
+GET_PROMPTS_EVENT = "client:get_prompts"
+GET_PROMPT_EVENT = "client:get_prompt"
+COMPLETE_EVENT = "client:complete"
+ANSWER_QUESTION_EVENT = "client:answer_question"
 
 # Agent or Computer → Server
 JOIN_OFFICE_EVENT = "server:join_office"
@@ -109,8 +153,12 @@ UPDATE_CONFIG_EVENT = "server:update_config"
 UPDATE_TOOL_LIST_EVENT = "server:update_tool_list"
 UPDATE_DESKTOP_EVENT = "server:update_desktop"
 UPDATE_FINDER_EVENT = "server:update_finder"
+UPDATE_RESOURCES_EVENT = "server:update_resources"
+UPDATE_PROMPTS_EVENT = "server:update_prompts"
+RESOURCE_UPDATED_EVENT = "server:resource_updated"
 CANCEL_TOOL_CALL_EVENT = "server:tool_call_cancel"
 TOOL_PROGRESS_EVENT = "server:tool_progress"
+QUESTION_EVENT = "server:question"
 LIST_ROOM_EVENT = "server:list_room"
 
 # Server → office
@@ -120,10 +168,16 @@ UPDATE_CONFIG_NOTIFICATION = "notify:update_config"
 UPDATE_TOOL_LIST_NOTIFICATION = "notify:update_tool_list"
 UPDATE_DESKTOP_NOTIFICATION = "notify:update_desktop"
 UPDATE_FINDER_NOTIFICATION = "notify:update_finder"
+UPDATE_RESOURCES_NOTIFICATION = "notify:update_resources"
+UPDATE_PROMPTS_NOTIFICATION = "notify:update_prompts"
 CANCEL_TOOL_CALL_NOTIFICATION = "notify:tool_call_cancel"
+
+# Server → the agent of the office
+RESOURCE_UPDATED_NOTIFICATION = "notify:resource_updated"
 
 # Server → the agent that waits for the call
 TOOL_PROGRESS_NOTIFICATION = "notify:tool_progress"
+QUESTION_NOTIFICATION = "notify:question"
 
 
 # --- calls and tools
@@ -136,17 +190,30 @@ class AgentCallData(TypedDict):
     req_id: str
 
 
-class ToolCallReq(AgentCallData):
-    """`client:tool_call`: run a tool; `timeout` is in whole seconds. The answer is a `CallToolRet`.
+class ComputerCallData(AgentCallData):
+    """What every request of an agent to a computer has.
 
-    With `progress` (an extension) the caller gets a `ToolProgress` whenever the tool reports one.
+    `meta` is an extension. In a `ToolCallReq` it becomes the `_meta` of the MCP request. In other requests only the
+    trace context in it counts: `traceparent`, `tracestate` and `baggage`.
     """
 
     computer: str
+    meta: NotRequired[dict[str, Any]]
+
+
+class ToolCallReq(ComputerCallData):
+    """`client:tool_call`: run a tool; `timeout` is in whole seconds. The answer is a `CallToolRet`.
+
+    Two extensions: with `progress` the caller gets a `ToolProgress` whenever the tool reports one. `questions` has the
+    modes of the questions that the caller can answer (`form`, `url`); it then gets a `ToolQuestion` when the tool asks
+    one and the computer's owner allows it.
+    """
+
     tool_name: str
     params: dict[str, Any]
     timeout: int
     progress: NotRequired[bool]
+    questions: NotRequired[list[str]]
 
 
 class CallToolRet(TypedDict, total=False):
@@ -170,11 +237,47 @@ class ToolProgress(AgentCallData):
     message: NotRequired[str]
 
 
+class ToolQuestion(AgentCallData):
+    """`server:question` and `notify:question`, an extension: a tool asks something while it runs (MCP elicitation).
+
+    `agent` and `req_id` are those of the call. `message` and the fields after it are MCP's own. Answer with
+    `client:answer_question`. With `withdrawn` the question needs no answer any more: it was answered at the computer,
+    or its call has ended.
+    """
+
+    computer: str
+    question_id: str
+    withdrawn: NotRequired[bool]
+    mcp_server: NotRequired[str]
+    message: NotRequired[str]
+    mode: NotRequired[str]
+    requestedSchema: NotRequired[dict[str, Any]]
+    url: NotRequired[str]
+    elicitationId: NotRequired[str]
+
+
+class AnswerQuestionReq(ComputerCallData):
+    """`client:answer_question`: the answer to a `ToolQuestion`. The first answer counts. A later one, and one to a
+    question that was withdrawn, is refused with 404; one that does not fit the form with 400.
+    """
+
+    question_id: str
+    action: Literal["accept", "decline", "cancel"]
+    content: NotRequired[dict[str, Any]]
+
+
+class DoneRet(TypedDict):
+    """The answer to a request that has nothing else to answer: it is done."""
+
+    req_id: str
+
+
 class SMCPTool(TypedDict):
     """A tool as agents see it.
 
     `meta` has `a2c_tool_meta` and `MCP_TOOL_ANNOTATION` as JSON text, and `MCP_TOOL_TITLE`, the title of the tool. The
-    client's `tool_meta` reads the first one.
+    client's `tool_meta` reads the first one. Extensions: `MCP_TOOL_META`, the tool's own `_meta` as JSON text, and
+    `MCP_TOOL_ICONS`, its icons as JSON text.
     """
 
     name: str
@@ -193,10 +296,8 @@ class ToolMeta(TypedDict, total=False):
     tags: NotRequired[list[str] | None]
 
 
-class GetToolsReq(AgentCallData):
+class GetToolsReq(ComputerCallData):
     """`client:get_tools`: the tools of a computer."""
-
-    computer: str
 
 
 class GetToolsRet(TypedDict):
@@ -265,8 +366,8 @@ class ListRoomRet(TypedDict):
 
 
 class UpdateComputerConfigReq(TypedDict):
-    """The announcement of a computer: `server:update_config`, `server:update_tool_list`, `server:update_desktop` or
-    `server:update_finder`.
+    """The announcement of a computer: `server:update_config`, `server:update_tool_list`, `server:update_desktop`,
+    `server:update_finder`, `server:update_resources` or `server:update_prompts`.
     """
 
     computer: NotRequired[str]
@@ -386,10 +487,8 @@ class MCPServerCommandInput(MCPServerInputBase):
 MCPServerInput: TypeAlias = MCPServerPromptStringInput | MCPServerPickStringInput | MCPServerCommandInput
 
 
-class GetComputerConfigReq(AgentCallData):
+class GetComputerConfigReq(ComputerCallData):
     """`client:get_config`: the configuration of a computer."""
-
-    computer: str
 
 
 class ServerInfo(TypedDict):
@@ -401,6 +500,10 @@ class ServerInfo(TypedDict):
     since: str
     """An ISO 8601 instant."""
     reason: NotRequired[str]
+    title: NotRequired[str]
+    version: NotRequired[str]
+    instructions: NotRequired[str]
+    """What the MCP server says about its use, for a model."""
 
 
 class GetComputerConfigRet(TypedDict):
@@ -415,10 +518,9 @@ class GetComputerConfigRet(TypedDict):
 # --- Desktop
 
 
-class GetDeskTopReq(AgentCallData):
+class GetDeskTopReq(ComputerCallData):
     """`client:get_desktop`: the windows of a computer, at most `desktop_size`, or the one with the URI `window`."""
 
-    computer: str
     desktop_size: NotRequired[int]
     window: NotRequired[str]
 
@@ -433,10 +535,9 @@ class GetDeskTopRet(TypedDict, total=False):
 # --- Finder
 
 
-class GetFinderReq(AgentCallData):
+class GetFinderReq(ComputerCallData):
     """`client:get_finder`: a part of the documents that match."""
 
-    computer: str
     keywords: NotRequired[list[str]]
     file_type: NotRequired[str]
     offset: NotRequired[int]
@@ -493,17 +594,117 @@ class DPEElementDetail(TypedDict):
     """Where it is on its page: left, top, right and bottom in points, from the top left corner."""
 
 
-class ReadResourceReq(AgentCallData):
-    """`client:read_resource`: a window, a document or a part of a document, by its URI."""
+# --- resources and prompts; all but `client:read_resource` is an extension
 
-    computer: str
+
+class ReadResourceReq(ComputerCallData):
+    """`client:read_resource`: a resource by its URI: a window, a document or a part of a document, or anything else
+    that the computer shares.
+
+    `range` is `[offset, length]`, an extension: a part of a body that does not fit into one message. It counts the
+    bytes of all contents one after the other: the decoded bytes of blobs, and the UTF-8 of texts.
+    """
+
     uri: str
+    range: NotRequired[list[int]]
 
 
 class ReadResourceRet(TypedDict):
-    """The answer to `client:read_resource`: the contents in MCP's JSON form."""
+    """The answer to `client:read_resource`: the contents in MCP's JSON form, or the asked part of them.
+
+    A part has `total_size`, the bytes of all contents, and `first`, the place of its first content among all contents.
+    A text is cut between two characters. So a part may be up to three bytes shorter than asked, and the next part
+    begins where this one ends.
+    """
 
     contents: list[dict[str, Any]]
+    req_id: str
+    total_size: NotRequired[int]
+    first: NotRequired[int]
+    meta: NotRequired[dict[str, Any]]
+    """MCP's `_meta` of the result."""
+
+
+class GetResourcesReq(ComputerCallData):
+    """`client:get_resources`: the resources and templates that a computer shares, of all its servers or of one."""
+
+    mcp_server: NotRequired[str]
+    cursor: NotRequired[str]
+
+
+class GetResourcesRet(TypedDict):
+    """The answer to `client:get_resources`: MCP's resources and templates in MCP's JSON form, each with `mcp_server`.
+
+    With `next_cursor` there are more.
+    """
+
+    resources: list[dict[str, Any]]
+    templates: NotRequired[list[dict[str, Any]]]
+    next_cursor: NotRequired[str]
+    req_id: str
+
+
+class SubscribeResourceReq(ComputerCallData):
+    """`client:subscribe_resource` and `client:unsubscribe_resource`: tell me when this resource changes, or no more."""
+
+    uri: str
+
+
+class ResourceUpdatedNotification(TypedDict):
+    """`server:resource_updated` and `notify:resource_updated`: a resource that the agent subscribed to has changed."""
+
+    computer: NotRequired[str]
+    uri: str
+
+
+class GetPromptsReq(ComputerCallData):
+    """`client:get_prompts`: the prompts that a computer shares, of all its servers or of one."""
+
+    mcp_server: NotRequired[str]
+    cursor: NotRequired[str]
+
+
+class GetPromptsRet(TypedDict):
+    """The answer to `client:get_prompts`: MCP's prompts in MCP's JSON form, each with `mcp_server`.
+
+    With `next_cursor` there are more.
+    """
+
+    prompts: list[dict[str, Any]]
+    next_cursor: NotRequired[str]
+    req_id: str
+
+
+class GetPromptReq(ComputerCallData):
+    """`client:get_prompt`: the messages of a prompt. The values of `arguments` are texts."""
+
+    mcp_server: str
+    name: str
+    arguments: NotRequired[dict[str, Any]]
+
+
+class GetPromptRet(TypedDict):
+    """The answer to `client:get_prompt`: MCP's result. Its `_meta` is spelled `meta`."""
+
+    messages: list[dict[str, Any]]
+    description: NotRequired[str]
+    meta: NotRequired[dict[str, Any]]
+    req_id: str
+
+
+class CompleteReq(ComputerCallData):
+    """`client:complete`: what an argument of a prompt or of a template could be. The three objects are MCP's own."""
+
+    mcp_server: str
+    ref: dict[str, Any]
+    argument: dict[str, Any]
+    context: NotRequired[dict[str, Any]]
+
+
+class CompleteRet(TypedDict):
+    """The answer to `client:complete`: MCP's completion, `{values, total?, hasMore?}`."""
+
+    completion: dict[str, Any]
     req_id: str
 
 
@@ -515,7 +716,7 @@ class Kind(Enum):
 
     MEMBERSHIP = "membership"  # changes who is in which office; acks with two arguments
     RELAY = "relay"  # passed on to the computer it names, whose answer is passed back
-    ANNOUNCE = "announce"  # becomes a notification to the sender's office
+    ANNOUNCE = "announce"  # becomes a notification to the sender's office, or to its agent alone
     REPORT = "report"  # becomes a notification to the one session that waits for this relay; otherwise it is dropped
     QUERY = "query"  # answered by the server itself
     NOTIFICATION = "notification"  # sent by the server only
@@ -532,6 +733,8 @@ class Event:
     senders: frozenset[Role] = frozenset()
     notification: str | None = None
     """The notification that an announcement or a report becomes."""
+    agent_only: bool = False
+    """Whether a notification goes to an agent, and to nobody else in the office."""
 
 
 _AGENT: frozenset[Role] = frozenset({"agent"})
@@ -547,8 +750,8 @@ def _announce(name: str, request: type, senders: frozenset[Role], notification: 
     return Event(name, Kind.ANNOUNCE, request, None, senders, notification)
 
 
-def _notification(name: str, request: type) -> Event:
-    return Event(name, Kind.NOTIFICATION, request)
+def _notification(name: str, request: type, *, agent_only: bool = False) -> Event:
+    return Event(name, Kind.NOTIFICATION, request, agent_only=agent_only)
 
 
 EVENTS: Mapping[str, Event] = MappingProxyType(
@@ -561,14 +764,25 @@ EVENTS: Mapping[str, Event] = MappingProxyType(
             _relay(GET_DESKTOP_EVENT, GetDeskTopReq, GetDeskTopRet),
             _relay(GET_FINDER_EVENT, GetFinderReq, GetFinderRet),
             _relay(READ_RESOURCE_EVENT, ReadResourceReq, ReadResourceRet),
+            _relay(GET_RESOURCES_EVENT, GetResourcesReq, GetResourcesRet),
+            _relay(SUBSCRIBE_RESOURCE_EVENT, SubscribeResourceReq, DoneRet),
+            _relay(UNSUBSCRIBE_RESOURCE_EVENT, SubscribeResourceReq, DoneRet),
+            _relay(GET_PROMPTS_EVENT, GetPromptsReq, GetPromptsRet),
+            _relay(GET_PROMPT_EVENT, GetPromptReq, GetPromptRet),
+            _relay(COMPLETE_EVENT, CompleteReq, CompleteRet),
+            _relay(ANSWER_QUESTION_EVENT, AnswerQuestionReq, DoneRet),
             Event(JOIN_OFFICE_EVENT, Kind.MEMBERSHIP, EnterOfficeReq, None, _BOTH),
             Event(LEAVE_OFFICE_EVENT, Kind.MEMBERSHIP, LeaveOfficeReq, None, _BOTH),
             _announce(UPDATE_CONFIG_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_CONFIG_NOTIFICATION),
             _announce(UPDATE_TOOL_LIST_EVENT, UpdateToolListNotification, _COMPUTER, UPDATE_TOOL_LIST_NOTIFICATION),
             _announce(UPDATE_DESKTOP_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_DESKTOP_NOTIFICATION),
             _announce(UPDATE_FINDER_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_FINDER_NOTIFICATION),
+            _announce(UPDATE_RESOURCES_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_RESOURCES_NOTIFICATION),
+            _announce(UPDATE_PROMPTS_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_PROMPTS_NOTIFICATION),
+            _announce(RESOURCE_UPDATED_EVENT, ResourceUpdatedNotification, _COMPUTER, RESOURCE_UPDATED_NOTIFICATION),
             _announce(CANCEL_TOOL_CALL_EVENT, AgentCallData, _AGENT, CANCEL_TOOL_CALL_NOTIFICATION),
             Event(TOOL_PROGRESS_EVENT, Kind.REPORT, ToolProgress, None, _COMPUTER, TOOL_PROGRESS_NOTIFICATION),
+            Event(QUESTION_EVENT, Kind.REPORT, ToolQuestion, None, _COMPUTER, QUESTION_NOTIFICATION),
             Event(LIST_ROOM_EVENT, Kind.QUERY, ListRoomReq, ListRoomRet, _AGENT),
             _notification(ENTER_OFFICE_NOTIFICATION, EnterOfficeNotification),
             _notification(LEAVE_OFFICE_NOTIFICATION, LeaveOfficeNotification),
@@ -576,8 +790,12 @@ EVENTS: Mapping[str, Event] = MappingProxyType(
             _notification(UPDATE_TOOL_LIST_NOTIFICATION, UpdateToolListNotification),
             _notification(UPDATE_DESKTOP_NOTIFICATION, UpdateComputerConfigReq),
             _notification(UPDATE_FINDER_NOTIFICATION, UpdateComputerConfigReq),
+            _notification(UPDATE_RESOURCES_NOTIFICATION, UpdateComputerConfigReq),
+            _notification(UPDATE_PROMPTS_NOTIFICATION, UpdateComputerConfigReq),
+            _notification(RESOURCE_UPDATED_NOTIFICATION, ResourceUpdatedNotification, agent_only=True),
             _notification(CANCEL_TOOL_CALL_NOTIFICATION, AgentCallData),
-            _notification(TOOL_PROGRESS_NOTIFICATION, ToolProgress),
+            _notification(TOOL_PROGRESS_NOTIFICATION, ToolProgress, agent_only=True),
+            _notification(QUESTION_NOTIFICATION, ToolQuestion, agent_only=True),
         )
     }
 )

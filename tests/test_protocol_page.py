@@ -21,7 +21,7 @@ PAGE = (Path(__file__).parent.parent / "docs" / "protocol.md").read_text("utf-8"
 _ACKS = {
     Kind.MEMBERSHIP: "`true, null` or `false, reason`",
     Kind.ANNOUNCE: "`{}`",
-    Kind.REPORT: "none",
+    Kind.REPORT: "`{}`",
     Kind.NOTIFICATION: "none",
 }
 _JSON = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -46,14 +46,11 @@ def direction(event: Event) -> str:
     match event.kind:
         case Kind.RELAY:
             return "agent → server → computer"
-        case Kind.ANNOUNCE:
-            return f"{sender} → server → office"
-        case Kind.REPORT:
-            return f"{sender} → server → agent"
-        case Kind.NOTIFICATION if event.name == smcp.TOOL_PROGRESS_NOTIFICATION:
-            return "server → agent"
+        case Kind.ANNOUNCE | Kind.REPORT:
+            assert event.notification is not None
+            return f"{sender} → {direction(EVENTS[event.notification])}"
         case Kind.NOTIFICATION:
-            return "server → office"
+            return "server → agent" if event.agent_only else "server → office"
         case _:
             return f"{sender} → server"
 
@@ -75,7 +72,7 @@ def test_every_event_has_its_row() -> None:
 
 def test_each_flow_is_drawn_with_events_that_exist_and_together_they_have_all() -> None:
     flows = re.findall(r"^## (\d)\. .*?^```text\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert [number for number, _ in flows] == ["1", "2", "3", "4", "5"]
+    assert [number for number, _ in flows] == ["1", "2", "3", "4", "5", "6", "7"]
     drawn = {name for _, flow in flows for name in re.findall(r"(?:client|server|notify):[a-z_]+", flow)}
     assert drawn == set(EVENTS)
 

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from a2c_smcp import smcp
 from a2c_smcp.smcp import EVENTS, Kind
 
-# Seed 004, *完整事件列表*, and the contract's READ_RESOURCE_EVENT and progress.
+# Seed 004, *完整事件列表*, and the contract's extensions.
 SEED_EVENTS = {
     "TOOL_CALL_EVENT": "client:tool_call",
     "GET_CONFIG_EVENT": "client:get_config",
@@ -33,6 +33,21 @@ SEED_EVENTS = {
     "CANCEL_TOOL_CALL_NOTIFICATION": "notify:tool_call_cancel",
     "TOOL_PROGRESS_EVENT": "server:tool_progress",
     "TOOL_PROGRESS_NOTIFICATION": "notify:tool_progress",
+    "GET_RESOURCES_EVENT": "client:get_resources",
+    "SUBSCRIBE_RESOURCE_EVENT": "client:subscribe_resource",
+    "UNSUBSCRIBE_RESOURCE_EVENT": "client:unsubscribe_resource",
+    "GET_PROMPTS_EVENT": "client:get_prompts",
+    "GET_PROMPT_EVENT": "client:get_prompt",
+    "COMPLETE_EVENT": "client:complete",
+    "ANSWER_QUESTION_EVENT": "client:answer_question",
+    "UPDATE_RESOURCES_EVENT": "server:update_resources",
+    "UPDATE_PROMPTS_EVENT": "server:update_prompts",
+    "RESOURCE_UPDATED_EVENT": "server:resource_updated",
+    "QUESTION_EVENT": "server:question",
+    "UPDATE_RESOURCES_NOTIFICATION": "notify:update_resources",
+    "UPDATE_PROMPTS_NOTIFICATION": "notify:update_prompts",
+    "RESOURCE_UPDATED_NOTIFICATION": "notify:resource_updated",
+    "QUESTION_NOTIFICATION": "notify:question",
 }
 
 

@@ -12,12 +12,19 @@ from typing import Any, Final
 from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.packets import read_ack
 from a2c_smcp.smcp import (
+    ANSWER_QUESTION_EVENT,
+    COMPLETE_EVENT,
     GET_CONFIG_EVENT,
     GET_DESKTOP_EVENT,
     GET_FINDER_EVENT,
+    GET_PROMPT_EVENT,
+    GET_PROMPTS_EVENT,
+    GET_RESOURCES_EVENT,
     GET_TOOLS_EVENT,
     READ_RESOURCE_EVENT,
+    SUBSCRIBE_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
+    UNSUBSCRIBE_RESOURCE_EVENT,
 )
 from a2c_smcp.utils.json_sizes import has_more_values
 from a2c_smcp.wire import exceeds
@@ -33,12 +40,25 @@ _LISTS: Final[Mapping[str, Mapping[str, frozenset[str] | None]]] = {
     GET_DESKTOP_EVENT: {"desktops": None},
     GET_FINDER_EVENT: {"documents": frozenset()},
     READ_RESOURCE_EVENT: {"contents": None},
+    GET_RESOURCES_EVENT: {"resources": frozenset({"_meta"}), "templates": frozenset({"_meta"})},
+    GET_PROMPTS_EVENT: {"prompts": frozenset({"_meta"})},
+    GET_PROMPT_EVENT: {"messages": frozenset({"_meta"})},
+    COMPLETE_EVENT: {},
+    SUBSCRIBE_RESOURCE_EVENT: {},
+    UNSUBSCRIBE_RESOURCE_EVENT: {},
+    ANSWER_QUESTION_EVENT: {},
 }
 #: The answers with a limit of their own in bytes, which is smaller than that of a message: its name in `AnswerLimits`.
 _BYTES: Final[Mapping[str, str]] = {
     GET_TOOLS_EVENT: "tools_bytes",
     GET_CONFIG_EVENT: "config_bytes",
     GET_FINDER_EVENT: "documents_bytes",
+    GET_RESOURCES_EVENT: "documents_bytes",
+    GET_PROMPTS_EVENT: "documents_bytes",
+    COMPLETE_EVENT: "small_bytes",
+    SUBSCRIBE_RESOURCE_EVENT: "small_bytes",
+    UNSUBSCRIBE_RESOURCE_EVENT: "small_bytes",
+    ANSWER_QUESTION_EVENT: "small_bytes",
 }
 
 
@@ -57,7 +77,8 @@ class AnswerLimits:
     values: int = 500_000
     """JSON values in all. Keys are not counted; an empty list or object counts as two."""
     items: int = 10_000
-    """Tools, windows, documents, parts of a result, contents of a resource, or MCP servers and inputs of a config."""
+    """Tools, windows, documents, parts of a result, resources, contents of a resource, prompts and their messages, or
+    MCP servers and inputs of a config."""
     nested: int = 1000
     """Values in one tool, document or part of a result, such as the keywords of a document or the icons of a link. All
     items of an answer together may have fifty times as many. Schemas, `_meta` and structured content are not counted.
@@ -67,7 +88,9 @@ class AnswerLimits:
     config_bytes: int = 4 * 2**20
     """Bytes of a configuration."""
     documents_bytes: int = 8 * 2**20
-    """Bytes of one part of a catalogue of documents."""
+    """Bytes of one part of a catalogue of documents, resources or prompts."""
+    small_bytes: int = 256 * 2**10
+    """Bytes of a completion, and of an answer that only says that a request is done."""
 
 
 def build_answer(event: str, body: str, limits: AnswerLimits) -> tuple[Any, ...]:

@@ -20,6 +20,8 @@ from a2c_smcp.smcp import (
     GetFinderRet,
     Kind,
     LeaveOfficeNotification,
+    ResourceUpdatedNotification,
+    ToolQuestion,
     UpdateComputerConfigReq,
     UpdateMCPConfigNotification,
     UpdateToolListNotification,
@@ -95,6 +97,24 @@ class AgentHandler(Protocol):
 
     def on_update_finder(self, data: UpdateComputerConfigReq) -> Awaitable[None] | None:
         """The documents of a computer changed; `get_finder` lists the new ones."""
+        return None
+
+    def on_update_resources(self, data: UpdateComputerConfigReq) -> Awaitable[None] | None:
+        """The resources that a computer shares changed; `get_resources` lists the new ones."""
+        return None
+
+    def on_update_prompts(self, data: UpdateComputerConfigReq) -> Awaitable[None] | None:
+        """The prompts that a computer shares changed; `get_prompts` lists the new ones."""
+        return None
+
+    def on_resource_updated(self, data: ResourceUpdatedNotification) -> Awaitable[None] | None:
+        """A resource that this agent subscribed to changed: `data["uri"]` of `data["computer"]`."""
+        return None
+
+    def on_question(self, data: ToolQuestion) -> Awaitable[None] | None:
+        """A tool asks a question about a call of this agent, or does not need its answer any more
+        (`data["withdrawn"]`).
+        """
         return None
 
     def on_tool_call_cancel(self, data: AgentCallData) -> Awaitable[None] | None:

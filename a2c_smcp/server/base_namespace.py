@@ -45,7 +45,7 @@ from a2c_smcp.server.reports import ReportLimit, report_packet
 from a2c_smcp.server.socket_bounds import ServerDoor
 from a2c_smcp.server.socketio_setup import encode_request, sort_packet
 from a2c_smcp.server.sockets import adopt_sockets
-from a2c_smcp.smcp import SMCP_NAMESPACE, TOOL_CALL_EVENT, Event
+from a2c_smcp.smcp import QUESTION_EVENT, SMCP_NAMESPACE, TOOL_CALL_EVENT, Event
 from a2c_smcp.utils.engineio_internals import MESSAGE, Packet
 from a2c_smcp.utils.socketio_internals import (
     EVENT,
@@ -319,6 +319,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         """
         if message.error:
             raise message.error
+        if message.event == QUESTION_EVENT:
+            raise NotFoundError("this server does not pass questions on")
         ask = reported_by(self._relays, client.sid, message.request)
         if ask is not None and ask.waiter.on_progress is not None:
             ask.waiter.on_progress(message.request)

@@ -25,6 +25,7 @@ from a2c_smcp.server.sockets import BoundedAsyncSocket, unwritten_sockets
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     JOIN_OFFICE_EVENT,
+    QUESTION_EVENT,
     SMCP_NAMESPACE,
     TOOL_PROGRESS_EVENT,
     Event,
@@ -157,7 +158,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
             return self._refused(sid, message, error)
 
     async def _handle(self, client: _LockedClient, message: Message) -> Any:
-        if message.event == TOOL_PROGRESS_EVENT:
+        if message.event in (TOOL_PROGRESS_EVENT, QUESTION_EVENT):
             return self._report(client, message)  # also while the calls that still run are waited for
         if self._draining:
             raise InternalError("the server is shutting down")

@@ -24,10 +24,7 @@ from a2c_smcp.smcp import (
     ENTER_OFFICE_NOTIFICATION,
     EVENTS,
     LEAVE_OFFICE_NOTIFICATION,
-    UPDATE_CONFIG_EVENT,
-    UPDATE_DESKTOP_EVENT,
-    UPDATE_FINDER_EVENT,
-    UPDATE_TOOL_LIST_EVENT,
+    RESOURCE_UPDATED_EVENT,
     EnterOfficeReq,
     Event,
     Kind,
@@ -64,7 +61,9 @@ __all__ = [
 
 #: Announcements that something has changed. One is enough for a client that has not fetched the change yet.
 _SAID_ONCE_IS_ENOUGH = frozenset(
-    {UPDATE_CONFIG_EVENT, UPDATE_TOOL_LIST_EVENT, UPDATE_DESKTOP_EVENT, UPDATE_FINDER_EVENT}
+    event.name
+    for event in EVENTS.values()
+    if event.kind is Kind.ANNOUNCE and "computer" in event.senders and event.name != RESOURCE_UPDATED_EVENT
 )
 
 MAX_NAME = 64

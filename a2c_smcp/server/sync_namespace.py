@@ -24,6 +24,7 @@ from a2c_smcp.server.sockets import BoundedSocket
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     JOIN_OFFICE_EVENT,
+    QUESTION_EVENT,
     SMCP_NAMESPACE,
     TOOL_PROGRESS_EVENT,
     Event,
@@ -164,7 +165,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
 
     def _handle(self, client: Client, message: Message) -> Any:
         with self._lock:
-            if message.event == TOOL_PROGRESS_EVENT:
+            if message.event in (TOOL_PROGRESS_EVENT, QUESTION_EVENT):
                 return self._report(client, message)
             row, request = self._admit_event(client, message), message.request
         if row.kind is Kind.RELAY:

@@ -11,20 +11,29 @@ from a2c_smcp.agent.bounds import AnswerLimits, AnswerTooLargeError, build_answe
 from a2c_smcp.agent.requests import Deadlines, get_tools, read_document, read_result, read_tools, tool_call, tool_meta
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.smcp import (
+    ANSWER_QUESTION_EVENT,
+    COMPLETE_EVENT,
     EVENTS,
     GET_CONFIG_EVENT,
     GET_DESKTOP_EVENT,
     GET_FINDER_EVENT,
+    GET_PROMPT_EVENT,
+    GET_PROMPTS_EVENT,
+    GET_RESOURCES_EVENT,
     GET_TOOLS_EVENT,
     LIST_ROOM_EVENT,
     READ_RESOURCE_EVENT,
+    SUBSCRIBE_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
+    UNSUBSCRIBE_RESOURCE_EVENT,
     Kind,
 )
 from a2c_smcp.utils.json_sizes import has_more_values
 from tests.agent.harness import a_tool
 
-LIMITS = AnswerLimits(values=200, items=10, nested=30, tools_bytes=4000, config_bytes=4000, documents_bytes=4000)
+LIMITS = AnswerLimits(
+    values=200, items=10, nested=30, tools_bytes=4000, config_bytes=4000, documents_bytes=4000, small_bytes=500
+)
 LISTS = {
     TOOL_CALL_EVENT: "content",
     GET_TOOLS_EVENT: "tools",
@@ -32,7 +41,11 @@ LISTS = {
     GET_DESKTOP_EVENT: "desktops",
     GET_FINDER_EVENT: "documents",
     READ_RESOURCE_EVENT: "contents",
+    GET_RESOURCES_EVENT: "resources",
+    GET_PROMPTS_EVENT: "prompts",
+    GET_PROMPT_EVENT: "messages",
 }
+SMALL = [COMPLETE_EVENT, SUBSCRIBE_RESOURCE_EVENT, UNSUBSCRIBE_RESOURCE_EVENT, ANSWER_QUESTION_EVENT]
 CALL = {"agent": "a", "req_id": "1"}
 JSON = st.recursive(
     st.none() | st.integers() | st.text(alphabet='a,[]{}":\\\n中', max_size=8),
@@ -53,7 +66,13 @@ def built(event: str, reply: Any) -> Any:
 
 
 def test_every_answer_of_a_computer_has_a_limit() -> None:
-    assert set(LISTS) == {name for name, event in EVENTS.items() if event.kind is Kind.RELAY}
+    assert {*LISTS, *SMALL} == {name for name, event in EVENTS.items() if event.kind is Kind.RELAY}
+
+
+@pytest.mark.parametrize("event", SMALL)
+def test_an_answer_that_says_little_is_short(event: str) -> None:
+    with pytest.raises(AnswerTooLargeError, match="500 bytes"):
+        built(event, {"req_id": "1", "more": "x" * 500})
 
 
 @settings(deadline=None, derandomize=True)
@@ -81,7 +100,9 @@ def test_an_answer_that_is_cut_short_is_counted_as_well() -> None:
         build_answer(TOOL_CALL_EVENT, '[{"content":[' + "[]," * 300, LIMITS)
 
 
-@pytest.mark.parametrize(("event", "key"), [*LISTS.items(), (GET_CONFIG_EVENT, "server_info")])
+@pytest.mark.parametrize(
+    ("event", "key"), [*LISTS.items(), (GET_CONFIG_EVENT, "server_info"), (GET_RESOURCES_EVENT, "templates")]
+)
 def test_too_many_items_are_refused(event: str, key: str) -> None:
     items: Any = ["x"] * 10
     assert built(event, {key: items}) == ({key: items},)

@@ -301,7 +301,9 @@ def test_a_key_may_allow_some_offices_only() -> None:
 # --- who may say what
 
 RELAYS = [event for event in EVENTS.values() if event.kind is Kind.RELAY]
-UPDATES = [event for event in EVENTS.values() if event.kind is Kind.ANNOUNCE and "computer" in event.senders]
+UPDATES = [
+    event for event in EVENTS.values() if event.kind is Kind.ANNOUNCE and event.name.startswith("server:update_")
+]
 
 
 def office() -> MemoryRegistry:
