@@ -34,6 +34,9 @@ class Admission:
     session_log: LimitedLog = field(init=False)
     """Log lines about sessions, limited by connection. More are allowed: a person may look for a `req_id` in them."""
     turns: SharedTurns = field(default_factory=SharedTurns)
+    """The time of all connections without a key."""
+    departures: SharedTurns = field(default_factory=SharedTurns)
+    """The time in which connections end. Thousands of them may be lost at one moment."""
 
     def __post_init__(self) -> None:
         self.addresses = AddressLimit(self.limits.connections_per_address)

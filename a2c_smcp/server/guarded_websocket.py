@@ -10,6 +10,8 @@ documented, and relies on this:
   (`read_paused`) until the queue is empty; `receive` resumes it. `close_timeout` is how long a peer may take to answer
   a close frame. `handle_ping` writes what `conn.data_to_send()` has. `writable` is set while the peer reads. Why: the
   frames of one read are decoded in one go, and pongs for a peer that does not read pile up.
+- `eof_received` does nothing, so a transport may be closed later. `connection_lost` may be handed on later: until then
+  the application waits, and what it sends is dropped by the transport. Why: many peers may go at one moment.
 - With `close_sent`, `shutdown` closes and sends no close frame. Why: `conn` refuses to send one after the peer's, and
   that exception would end the server's shutdown.
 - Its `queue` may be any object with `put_nowait`, `get` and `empty`. It calls `start_keepalive` when the websocket is
@@ -24,6 +26,7 @@ documented, and relies on this:
 """
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -32,6 +35,7 @@ from websockets.protocol import State
 from a2c_smcp.server.admission import Admission, Peer, put_peer
 from a2c_smcp.server.websocket_frames import FrameFinder
 from a2c_smcp.utils.light_queue import LightQueue
+from a2c_smcp.utils.loop_turns import DEPARTURE_SECONDS
 from a2c_smcp.web.guarded_http import library_log
 
 if TYPE_CHECKING:
@@ -73,12 +77,24 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
 
     # --- from the network
 
+    def eof_received(self) -> bool:  # type: ignore[override]  # asyncio's own returns one
+        # Closing takes longer than noticing, and thousands of peers may go at one moment. TLS cannot wait here.
+        waits = self.transport.get_extra_info("ssl_object") is None
+        if waits:
+            self.admission.departures.call(self.transport.close)
+        return waits
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._arrived, self._has_frames = b"", False
         self.peer.leave()
+        self.peer.unwritten = int
+        self.admission.departures.call(partial(self._end, exc))
+
+    def _end(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        # Each of these three would be part of a reference cycle.
-        self.peer.on_known, self.peer.unwritten = None, int
+        self.admission.departures.owe(DEPARTURE_SECONDS)
+        # Each of these would be part of a reference cycle.
+        self.peer.on_known = None
         self.conn.parser.close()
 
     def data_received(self, data: bytes) -> None:

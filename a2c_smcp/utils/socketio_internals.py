@@ -10,7 +10,9 @@ underscore.
   their connection before the library builds what they carry, and number requests ourselves.
 - *A namespace* is told its server by `_set_server`. Why: that is the moment to change how connections open.
 - *A manager* of ours hears of everyone who enters and leaves a room, and finds their connections. Why: a broadcast is
-  encoded once and queued without a task for each receiver.
+  encoded once and queued without a task for each receiver. It also knows the rooms of each session, and
+  `basic_disconnect` is ours: when a session ends, the library's looks through the rooms of all. The library searches
+  its lists `pending_connect` and `pending_disconnect` for every packet. Here they are dictionaries.
 - *A client* asks `_engineio_client_class` for the class of its Engine.IO client, and calls `_handle_event` and
   `_handle_ack` for a packet whose attachments are complete; until then it is kept as `_binary_packet`. Why: messages
   are taken off the websocket without a task, a timer or a queue for each.
@@ -214,11 +216,35 @@ class MountedNamespace:
         self.mounted(server)
 
 
+class _PendingSessions(dict[str, None]):
+    """Sessions, as the library uses its lists of them. Here a look-up does not depend on how many there are."""
+
+    def append(self, sid: str) -> None:
+        self[sid] = None
+
+    def remove(self, sid: str) -> None:
+        del self[sid]
+
+
+class _PendingByNamespace(dict[str, _PendingSessions]):
+    def __setitem__(self, namespace: str, _: object) -> None:
+        super().__setitem__(namespace, _PendingSessions())
+
+
 class RoomManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socketio ships no types
-    """A manager that hears who enters and leaves which room."""
+    """A manager that hears who enters and leaves which room. What the end of a session costs does not depend on how
+    many others there are.
+    """
 
     server: SocketIOServer
     rooms: Mapping[str, Mapping[str | None, Mapping[str, str]]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pending_connect: dict[str, _PendingSessions] = _PendingByNamespace()
+        self.pending_disconnect: dict[str, _PendingSessions] = _PendingByNamespace()
+        self._rooms_of: dict[tuple[str, str], dict[str | None, None]] = {}
+        """By namespace and session."""
 
     def entered(self, sid: str, namespace: str, room: str) -> None:
         """Not called for a session's own room."""
@@ -238,13 +264,28 @@ class RoomManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
 
     def basic_enter_room(self, sid: str, namespace: str, room: str | None, eio_sid: str | None = None) -> None:
         super().basic_enter_room(sid, namespace, room, eio_sid)
+        self._rooms_of.setdefault((namespace, sid), {})[room] = None
         if room is not None and room != sid:
             self.entered(sid, namespace, room)
 
     def basic_leave_room(self, sid: str, namespace: str, room: str | None) -> None:
         super().basic_leave_room(sid, namespace, room)
+        if (rooms := self._rooms_of.get((namespace, sid))) is not None:
+            rooms.pop(room, None)
+            if not rooms:
+                del self._rooms_of[namespace, sid]
         if room is not None:
             self.left(sid, namespace, room)
+
+    def basic_disconnect(self, sid: str, namespace: str, **_: Any) -> None:
+        for room in list(self._rooms_of.get((namespace, sid), ())):
+            self.basic_leave_room(sid, namespace, room)
+        self.callbacks.pop(sid, None)
+        for pending in (self.pending_connect, self.pending_disconnect):
+            if (sessions := pending.get(namespace)) is not None:
+                sessions.pop(sid, None)
+                if not sessions:
+                    del pending[namespace]
 
 
 class AsyncClient(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio ships no types

@@ -20,6 +20,7 @@ from a2c_smcp.server.app import create_app
 from a2c_smcp.server.guarded_websocket import GuardedWebSocket
 from a2c_smcp.server.offices import MAX_OFFICE_ID
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
+from a2c_smcp.utils.loop_turns import DEPARTURE_SECONDS, SHARED_SECONDS, SharedTurns
 from tests.certificates import self_signed
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, counts_nobody, eventually, serving
@@ -96,6 +97,36 @@ async def test_a_connection_takes_little_memory_and_leaves_nothing_to_the_collec
 
 
 # --- the size of a message
+
+
+class CountedTurns(SharedTurns):
+    def __init__(self) -> None:
+        super().__init__()
+        self.owed: list[float] = []
+
+    def owe(self, seconds: float) -> None:
+        self.owed[-1] += seconds
+        super().owe(seconds)
+
+    def _turn(self) -> None:
+        self.owed.append(0.0)
+        super()._turn()
+
+
+async def test_websockets_that_are_lost_at_one_moment_end_a_few_in_each_turn_of_the_loop() -> None:
+    def lose_all(url: str) -> None:
+        with ExitStack() as opened:
+            sockets = [opened.enter_context(joined(url)) for _ in range(150)]
+            for each in sockets:
+                each.shutdown(socket.SHUT_RDWR)
+
+    turns = CountedTurns()
+    with async_server(OpenAuthentication()) as server:
+        server.namespace.admission.departures = turns
+        await anyio.to_thread.run_sync(lose_all, server.url)
+        await eventually(lambda: not server.namespace._clients)
+    assert sum(turns.owed) == pytest.approx(150 * DEPARTURE_SECONDS)
+    assert max(turns.owed) <= SHARED_SECONDS + DEPARTURE_SECONDS
 
 
 @pytest.mark.parametrize("opcode", [1, 2])

@@ -66,7 +66,36 @@ def test_a_manager_answers_as_we_ask_it() -> None:
     library.takes(each.basic_leave_room, "sid", "namespace", "room")
     library.takes(async_manager.AsyncManager.emit, "event", "data", "namespace", "room", "skip_sid", "callback", "to")
     library.says(async_manager.AsyncManager.enter_room, "self.basic_enter_room(")
+    library.takes(each.basic_disconnect, "sid", "namespace")
     library.says(each.basic_disconnect, "self.basic_leave_room(", "del self.callbacks[sid]")
+    for method, kept in ((each.pre_connect, "self.pending_connect"), (each.pre_disconnect, "self.pending_disconnect")):
+        library.says(method, f"{kept}[namespace] = []", f"{kept}[namespace].append(sid)")
+    library.says(each.connect, "self.pending_connect[namespace].remove(sid)")
+
+
+class Unsearchable(dict[Any, Any]):
+    """The rooms of a namespace. Nobody may look through all of them."""
+
+    def _refuse(self, *_: object) -> Any:
+        raise AssertionError("looked through all rooms")
+
+    copy = items = keys = values = __iter__ = _refuse
+
+
+async def test_the_end_of_a_session_looks_at_its_own_rooms_only_and_leaves_nothing() -> None:
+    sio = socketio.AsyncServer(async_mode="asgi", client_manager=SMCPManager())
+    manager = sio.manager
+    sids = [await manager.connect(f"connection-{number}", "/smcp") for number in range(20)]
+    for number, sid in enumerate(sids):
+        manager.basic_enter_room(sid, "/smcp", f"office:{number % 3}")
+        manager.callbacks[sid] = {}
+    manager.rooms["/smcp"] = Unsearchable(manager.rooms["/smcp"])
+    for sid in sids:
+        manager.pre_disconnect(sid, "/smcp")
+        assert not manager.is_connected(sid, "/smcp")
+        manager.basic_disconnect(sid, "/smcp")
+    assert not manager.rooms and not manager.callbacks and not manager._rooms_of
+    assert not manager.pending_connect and not manager.pending_disconnect
 
 
 def test_a_manager_keeps_the_counter_of_a_sessions_acks_where_that_of_ack_0_would_be() -> None:
@@ -108,7 +137,7 @@ def test_a_client_has_what_we_use_of_it() -> None:
     [
         (SMCPNamespace, async_namespace.AsyncNamespace, ["trigger_event", "_set_server"]),
         (SyncSMCPNamespace, namespace.Namespace, ["trigger_event", "_set_server"]),
-        (SMCPManager, async_manager.AsyncManager, ["basic_enter_room", "basic_leave_room", "emit"]),
+        (SMCPManager, async_manager.AsyncManager, ["basic_disconnect", "basic_enter_room", "basic_leave_room", "emit"]),
         (SMCPPacket, packet.Packet, ["add_attachment", "decode", "json", "uses_binary_events"]),
         (Connection, async_client.AsyncClient, ["_engineio_client_class", "_handle_ack", "_handle_event"]),
     ],
