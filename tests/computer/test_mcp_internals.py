@@ -50,7 +50,7 @@ MADE = {
 #: What mcp's documentation offers to clients; the rest goes through `mcp_internals`.
 DOCUMENTED = {
     *("mcp", "mcp_types", "mcp.client.client", "mcp.client.sse", "mcp.client.stdio", "mcp.client.streamable_http"),
-    "mcp.client.subscriptions",
+    *("mcp.client.extension", "mcp.client.subscriptions"),
 }
 
 

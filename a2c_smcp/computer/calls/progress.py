@@ -55,7 +55,11 @@ class CallProgress:
 
     def waiting(self) -> None:
         """Report that the call waits for the person at the computer."""
-        self.report(self._progress, self._total, WAITING)
+        self.status(WAITING)
+
+    def status(self, message: str) -> None:
+        """Report how the call stands, in words: its progress is as before."""
+        self.report(self._progress, self._total, message)
 
     def end(self) -> None:
         """The call has its result. Report nothing more."""

@@ -21,6 +21,7 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import says_gone
 from a2c_smcp.computer.mcp_clients.pipes.dispatcher import InvalidAnswerError
 from a2c_smcp.computer.mcp_clients.protocol_requests import ProtocolRequests
 from a2c_smcp.computer.mcp_clients.resource_lists import ResourceList
+from a2c_smcp.computer.mcp_clients.task_calls import TaskCalls, TaskNews
 from a2c_smcp.computer.mcp_clients.transports import ServerTransport
 from a2c_smcp.errors import PayloadTooLargeError, RequestTimeoutError, ToolExecutionError, ToolExecutionTimeoutError
 
@@ -41,6 +42,7 @@ class MCPSession:
         client: Client,
         transport: ServerTransport,
         questions: Questions,
+        news: TaskNews,
         feed: ChangeFeed,
         options: ConnectionOptions,
         advise: "Callable[[MCPSession, MCPError], str]",
@@ -52,7 +54,10 @@ class MCPSession:
         self.feed = feed
         self.dispatcher = transport.process.dispatcher if transport.process else None
         """For requests over a pipe without mcp's models."""
-        self._requests = ProtocolRequests(client, self.dispatcher, questions, options.max_calls)
+        if self.dispatcher is not None:
+            self.dispatcher.on_other_report = news.report
+        self._tasks = TaskCalls(client, transport.dispatcher, questions, news)
+        self._requests = ProtocolRequests(client, self.dispatcher, questions, self._tasks, options.max_calls)
         self.is_modern = self._requests.is_modern
         self._redaction = options.redaction
         self._timeout = options.timings.request
@@ -94,6 +99,7 @@ class MCPSession:
             return page.next_cursor
 
         await self._ask(_read_pages(read))
+        self._tasks.listed(tools)
         return tools
 
     async def list_resources(self) -> ResourceList:

@@ -29,6 +29,7 @@ from a2c_smcp.computer.mcp_clients.elicitation.asking import AskedCall, Question
 from a2c_smcp.computer.mcp_clients.elicitation.declaring import QUESTIONS
 from a2c_smcp.computer.mcp_clients.mcp_internals import MODERN_PROTOCOL_VERSIONS, check_tool_result
 from a2c_smcp.computer.mcp_clients.pipes.dispatcher import PipeDispatcher
+from a2c_smcp.computer.mcp_clients.task_calls import TASKS, ClaimedTask, TaskCalls
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.wire import codec
 
@@ -38,8 +39,16 @@ __all__ = ["ProtocolRequests"]
 class ProtocolRequests:
     """The tool calls and reads of one session, at most `max_calls` calls at a time."""
 
-    def __init__(self, client: Client, dispatcher: PipeDispatcher | None, questions: Questions, max_calls: int) -> None:
+    def __init__(
+        self,
+        client: Client,
+        dispatcher: PipeDispatcher | None,
+        questions: Questions,
+        tasks: TaskCalls,
+        max_calls: int,
+    ) -> None:
         self._client = client
+        self._tasks = tasks
         self._dispatcher = dispatcher
         self._questions = questions
         self._limit = anyio.Semaphore(max_calls, fast_acquire=True)
@@ -54,10 +63,12 @@ class ProtocolRequests:
         """
         answers: InputResponses | None = None
         state: str | None = None
-        said: CallToolResult | InputRequiredResult | MCPError
+        said: CallToolResult | InputRequiredResult | ClaimedTask | MCPError
         async with self._limit:
             call = self._questions.begin(progress)
             try:
+                if self._tasks.are_required(name):
+                    return await self._tasks.call(name, params, call, progress)
                 for number in itertools.count(1):
                     try:
                         said = await self._send_call(name, params, progress, answers, state)
@@ -67,6 +78,8 @@ class ProtocolRequests:
                         said = error
                     if isinstance(said, CallToolResult):
                         return said
+                    if isinstance(said, ClaimedTask):
+                        return await self._tasks.finish(name, said, call, progress)
                     if number > 10:
                         break
                     answers, state = await self._answer(said, call, number)
@@ -94,7 +107,7 @@ class ProtocolRequests:
         progress: CallProgress | None,
         answers: InputResponses | None,
         state: str | None,
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> CallToolResult | InputRequiredResult | ClaimedTask:
         if self._dispatcher is None:
             return await self._send_by_mcp(name, params, progress, answers, state)
         on_report = progress.report if progress is not None else None
@@ -109,6 +122,8 @@ class ProtocolRequests:
         answer = await self._dispatcher.send_raw_request("tools/call", request, on_report=on_report)
         if answer.get("resultType") == "input_required":
             return InputRequiredResult.model_validate(answer, by_name=False)
+        if self.is_modern and answer.get("resultType") == "task":
+            return ClaimedTask.model_validate(answer, by_name=False)
         result = CallToolResult.model_validate(answer, by_name=False)
         if not result.is_error:
             await check_tool_result(self._client, name, result)
@@ -123,16 +138,19 @@ class ProtocolRequests:
         state: str | None,
         *,
         is_again: bool = False,
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> CallToolResult | InputRequiredResult | ClaimedTask:
         try:
-            return await self._client.session.call_tool(
+            said = await self._client.session.call_tool(
                 name,
                 params,
                 progress_callback=progress.take if progress is not None else None,
                 input_responses=answers,
                 request_state=state,
                 allow_input_required=True,
+                allow_claimed=True,
             )
+            assert isinstance(said, CallToolResult | InputRequiredResult | ClaimedTask), "nothing else is claimed"
+            return said
         except UnicodeEncodeError:
             # pydantic cannot write half a character (a lone surrogate) in the name of a nested field. So it is
             # replaced.
@@ -174,6 +192,6 @@ def _stamp(client: Client, capabilities: Mapping[str, Any]) -> dict[str, Any]:
         "_meta": {
             PROTOCOL_VERSION_META_KEY: client.protocol_version,
             CLIENT_INFO_META_KEY: info.model_dump(mode="json", by_alias=True, exclude_none=True) if info else {},
-            CLIENT_CAPABILITIES_META_KEY: dict(capabilities),
+            CLIENT_CAPABILITIES_META_KEY: {**capabilities, "extensions": {TASKS: {}}},
         }
     }

@@ -28,6 +28,7 @@ from a2c_smcp.computer.mcp_clients.mcp_session import MCPSession
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
 from a2c_smcp.computer.mcp_clients.pipes.process import describe_exit
 from a2c_smcp.computer.mcp_clients.restarts import LifeEnd, end_reason, with_last_words
+from a2c_smcp.computer.mcp_clients.task_calls import TaskNews
 from a2c_smcp.computer.mcp_clients.transports import ServerTransport
 from a2c_smcp.utils.distribution import DISTRIBUTION
 
@@ -61,6 +62,7 @@ class ServerLife:
         quote = options.redaction.quote
         self._feed = ChangeFeed(config.name, hooks.on_change, self._timings.feed, watched, quote)
         self._questions = Questions(config.name, options.asker, options.redaction)
+        self._tasks = TaskNews()
         self.transport = ServerTransport(
             config, options, on_stderr=hooks.on_stderr, probe=mode == AUTO, declares=self._questions.declares
         )
@@ -106,6 +108,7 @@ class ServerLife:
             elicitation_callback=self._questions.elicit,
             logging_callback=self._log,
             client_info=Implementation(name=DISTRIBUTION, version=__version__),
+            extensions=[self._tasks],
         )
         failure: Exception | None = None
         self._scope.deadline = anyio.current_time() + self._timings.start_of(self._config)
@@ -122,6 +125,7 @@ class ServerLife:
                         client,
                         self.transport,
                         self._questions,
+                        self._tasks,
                         self._feed,
                         self._options,
                         self._advise,
@@ -134,6 +138,7 @@ class ServerLife:
 
     async def _hear(self, message: IncomingMessage) -> None:
         self._questions.on_message(message)
+        self._tasks.on_message(message)
         await self._feed.on_message(message)
 
     async def _log(self, params: LoggingMessageNotificationParams) -> None:

@@ -69,6 +69,8 @@ class ServerTransport:
     ) -> None:
         self._declares = declares
         self.process: StdioTransport | None = None
+        self.dispatcher: Dispatcher[Any]
+        """Sends requests as they are; there once the transport is entered."""
         self.heard_at = 0.0
         """When anything last came over HTTP, by the event loop's clock."""
         self.has_ended = False
@@ -116,7 +118,8 @@ class ServerTransport:
         return self._over_streams(_streamable(config.server_parameters, self._http))
 
     async def __aenter__(self) -> Dispatcher[Any]:
-        return DeclaringDispatcher(await self._way.__aenter__(), self._declares)
+        self.dispatcher = DeclaringDispatcher(await self._way.__aenter__(), self._declares)
+        return self.dispatcher
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None

@@ -36,6 +36,7 @@ FAST = Timings(
 )
 DEADLINE = 30.0
 _ASKING = str(Path(__file__).with_name("asking.py"))
+TASKING = str(Path(__file__).with_name("tasking.py"))
 
 #: Without the reports of calls: whoever reads those has the servers asked for them.
 _FOLLOWED = set(get_args(ComputerEvent)) - {CallProgressed}
@@ -69,6 +70,15 @@ def asking(era: str, **options: str) -> dict[str, Any]:
         "name": "asker",
         "type": "stdio",
         "server_parameters": {"command": sys.executable, "args": arguments},
+    }
+
+
+def tasking(era: str) -> dict[str, Any]:
+    """The config, as written, of a server whose tools run as tasks."""
+    return {
+        "name": "tasker",
+        "type": "stdio",
+        "server_parameters": {"command": sys.executable, "args": ["-I", "-S", TASKING, f"era={era}"]},
     }
 
 

@@ -55,6 +55,7 @@ class _QuestionBounds:
 
 
 _MOST: Final = _QuestionBounds()
+_RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +104,14 @@ class Asker(Protocol):
 class AskedCall:
     """A call that runs on the server and may ask. `call` is the asker's value for it."""
 
-    __slots__ = ("asked", "call", "progress")
+    __slots__ = ("asked", "call", "progress", "task_id")
 
     def __init__(self, call: object | None, progress: CallProgress | None) -> None:
         self.call = call
         self.progress = progress
         self.asked = 0
+        self.task_id: str | None = None
+        """The task as which the server runs the call. Its questions name the task."""
 
 
 @dataclass(eq=False, slots=True)
@@ -193,7 +196,8 @@ class Questions:
 
     async def elicit(self, _context: object, params: ElicitRequestParams) -> ElicitResult | ErrorData:
         """Answer a request of the server: mcp's callback."""
-        calls = list(self._calls)
+        named = self._named_by(params)
+        calls = named or list(self._calls)
         if self.is_modern or (self._reads and not calls):
             return self._unasked("a resource is read, and nobody is asked about that")
         # It is not known which of these calls asks. The question counts for the call that has asked least.
@@ -201,10 +205,17 @@ class Questions:
         if asking.asked >= _MOST.asked:
             return self._unasked(f"it has asked {_MOST.asked} times")
         asking.asked += 1
+        is_certain = len(calls) == 1 and (bool(named) or not self._reads)
         try:
-            return await self._ask(params, calls, calls[0] if len(calls) == 1 and not self._reads else None)
+            return await self._ask(params, calls, calls[0] if is_certain else None)
         except MCPError as error:
             return error.error
+
+    def _named_by(self, params: ElicitRequestParams) -> list[AskedCall]:
+        """The call whose task asks, if the question names one."""
+        related: Any = (params.meta or {}).get(_RELATED_TASK)
+        task_id = related.get("taskId") if isinstance(related, Mapping) else None
+        return [call for call in self._calls if task_id is not None and call.task_id == task_id]
 
     def on_message(self, message: IncomingMessage) -> None:
         """The server may say that the person has done what they were sent to a URL for."""

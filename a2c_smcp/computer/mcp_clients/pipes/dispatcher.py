@@ -34,6 +34,7 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
     coerce_request_id,
 )
 from a2c_smcp.computer.mcp_clients.pipes.server_initiated import Pipe, ServerInitiated, encode
+from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.relay.asks import Ask, AskTable
 
 __all__ = ["InvalidAnswerError", "PipeDispatcher"]
@@ -76,6 +77,8 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         self._ids = itertools.count(2**30)
         self._asks: AskTable[RequestId, _Waiter] = AskTable()
         self._handlers: ServerInitiated | None = None
+        self.on_other_report: Callable[[object, float, float | None, str | None], None] = ignore
+        """Called with the token of each report of progress that no request waits for, and with the report."""
         self._loop = asyncio.get_running_loop()
         self._over = asyncio.Event()
 
@@ -245,10 +248,13 @@ class PipeDispatcher(Dispatcher[TransportContext]):
     def _take_progress(self, handlers: ServerInitiated, params: dict[str, Any]) -> None:
         token, progress = as_request_id(params.get("progressToken")), _number(params.get("progress"))
         ask = None if token is None else self._asks.report(coerce_request_id(token))
-        if ask is None or progress is None:
+        if progress is None:
             return
         total, text = _number(params.get("total")), params.get("message")
         message = text if isinstance(text, str) else None
+        if ask is None:
+            self.on_other_report(token, progress, total, message)
+            return
         if ask.waiter.on_report is not None:
             ask.waiter.on_report(progress, total, message)
         if ask.waiter.on_progress is not None:
