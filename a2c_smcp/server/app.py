@@ -12,11 +12,13 @@ from a2c_smcp.errors import ForbiddenError
 from a2c_smcp.server.admission import peer_of
 from a2c_smcp.server.auth import AuthenticationProvider, OpenAuthentication
 from a2c_smcp.server.limits import Limits
+from a2c_smcp.server.loop_lag import measured_lag
 from a2c_smcp.server.metrics import Metrics
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.registry import LocalRegistry, Registry
+from a2c_smcp.server.socket_bounds import TOO_LARGE
 from a2c_smcp.server.socketio_setup import server_options
-from a2c_smcp.server.sockets import open_socket, release_polls
+from a2c_smcp.server.sockets import open_socket, queued_bytes, release_polls
 from a2c_smcp.web.asgi import ASGIMessage, Receive, Send
 from a2c_smcp.web.hosts import AllowedHosts, values_by_name
 
@@ -63,6 +65,9 @@ def create_app(
         options["cors_allowed_origins"] = lambda origin, _: origin is not None and hosts.allows_origin(origin)
     sio = socketio.AsyncServer(**options)
     sio.register_namespace(namespace)
+    metrics.gauge("a2c_pending_relays", "Requests that wait for an answer.", lambda: namespace.pending_relays)
+    metrics.gauge("a2c_queued_bytes", "Bytes that wait for clients to read them.", lambda: sum(queued_bytes(sio)))
+    metrics.gauge("a2c_longest_queue_bytes", "The longest of these queues.", lambda: max(queued_bytes(sio), default=0))
     return ServerApp(sio, namespace, metrics, socketio_path, hosts, tie)
 
 
@@ -125,6 +130,7 @@ class ServerApp:
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         async with AsyncExitStack() as stack:
+            await stack.enter_async_context(measured_lag(self._metrics.lagged))
             while (message := await receive())["type"] != "lifespan.shutdown":
                 if self._tie is not None:
                     await stack.enter_async_context(self._tie)
@@ -188,7 +194,7 @@ class ServerApp:
         if socket is None or int(length) <= socket.limit:
             return False
         self._warn_of_size(scope, socket.limit)
-        await socket.cut_off()
+        await socket.cut_off(TOO_LARGE)
         await _respond(send, 413, b"too large\n", headers=[(b"connection", b"close")])
         return True
 

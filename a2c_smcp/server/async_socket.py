@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from a2c_smcp.server.admission import Peer, peer_of
 from a2c_smcp.server.outbox import Queued
-from a2c_smcp.server.socket_bounds import SOCKETS, Bounded, packet_of
+from a2c_smcp.server.socket_bounds import FELL_BEHIND, SOCKETS, Bounded, packet_of
 from a2c_smcp.utils.engineio_internals import (
     CLOSE,
     MESSAGE,
@@ -87,7 +87,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
                 self.queue.put_nowait(pkt)
             case Queued.BEHIND:
                 self._fell_behind()
-                self.server.start_background_task(self.cut_off)
+                self.server.start_background_task(self.cut_off, FELL_BEHIND)
 
     async def offer(self, pkt: Any) -> bool:
         """Queue a packet if it fits. Returns `False` if it does not; the reader stays connected."""
@@ -115,9 +115,9 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
         if self._handler is not None and self._handler is not asyncio.current_task():
             asyncio.get_running_loop().call_later(SOCKETS.flush_seconds, self._handler.cancel)
 
-    async def cut_off(self) -> None:
+    async def cut_off(self, reason: str | None = None) -> None:
         """End the connection at once, because of what its peer does."""
-        await self.close(wait=False, abort=True, reason=self.server.reason.TRANSPORT_ERROR)
+        await self.close(wait=False, abort=True, reason=reason or self.server.reason.TRANSPORT_ERROR)
 
     async def poll(self) -> list[Any]:
         """Packets for one long poll."""

@@ -11,7 +11,7 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar
@@ -35,6 +35,7 @@ from a2c_smcp.server.boundary import (
     binary_message,
     log_passed_on,
     log_refusal,
+    outcome_of,
     refusal,
     relay_of,
 )
@@ -45,7 +46,7 @@ from a2c_smcp.server.reports import ReportLimit, report_packet
 from a2c_smcp.server.socket_bounds import ServerDoor
 from a2c_smcp.server.socketio_setup import encode_request, sort_packet
 from a2c_smcp.server.sockets import adopt_sockets
-from a2c_smcp.smcp import QUESTION_EVENT, SMCP_NAMESPACE, TOOL_CALL_EVENT, Event
+from a2c_smcp.smcp import JOIN_OFFICE_EVENT, QUESTION_EVENT, SMCP_NAMESPACE, TOOL_CALL_EVENT, Event
 from a2c_smcp.utils.engineio_internals import MESSAGE, Packet
 from a2c_smcp.utils.socketio_internals import (
     EVENT,
@@ -61,7 +62,7 @@ from a2c_smcp.utils.socketio_internals import (
 from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import Encoded
 
-__all__ = ["BaseSMCPNamespace", "Client", "ObservedRelay", "PendingAck"]
+__all__ = ["BaseSMCPNamespace", "Client", "Observed", "PendingAck"]
 
 logger = logging.getLogger(__name__)
 
@@ -102,24 +103,21 @@ class PendingAck:
             self._future.set_exception(error)
 
 
-class ObservedRelay:
-    """Tells the observer how one relay ended."""
+class Observed:
+    """Tells how one request ended, and how long it took. `outcome` is how it ended, unless it raises."""
 
-    __slots__ = ("_event", "_observer", "_started", "outcome")
+    __slots__ = ("_started", "_tell", "outcome")
 
-    def __init__(self, observer: Observer, event: str) -> None:
-        self._observer = observer
-        self._event = event
+    def __init__(self, tell: Callable[[str, float], None], outcome: str) -> None:
+        self._tell = tell
         self._started = time.monotonic()
-        self.outcome = "failed"
+        self.outcome = outcome
 
-    def __enter__(self) -> "ObservedRelay":
+    def __enter__(self) -> "Observed":
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, SMCPError):
-            self.outcome = str(error.code)
-        self._observer.relayed(self._event, self.outcome, time.monotonic() - self._started)
+        self._tell(self.outcome if error is None else outcome_of(error), time.monotonic() - self._started)
 
 
 class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
@@ -179,6 +177,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         if event == "connect" and sid not in self._clients:
             return self._connect(sid, *args)
         if event == "disconnect" and not is_connected(self.server, self.namespace, sid):
+            if sid in self._clients:
+                self._observer.disconnected(str(args[0]) if args else "")
             return self._disconnect(sid)
         return self._answer(sid, binary_message(event))
 
@@ -270,10 +270,13 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
 
     # --- relays
 
-    def _observed(self, event: str) -> ObservedRelay:
-        return ObservedRelay(self._observer, event)
+    def _observed(self, event: str) -> Observed:
+        return Observed(partial(self._observer.relayed, event), "failed")
 
-    def _passed_on(self, client: Client, message: Message, answer: Answer | None, relay: ObservedRelay) -> Encoded:
+    def _observed_change(self, row: Event) -> AbstractContextManager[object]:
+        return Observed(self._observer.joined, "joined") if row.name == JOIN_OFFICE_EVENT else nullcontext()
+
+    def _passed_on(self, client: Client, message: Message, answer: Answer | None, relay: Observed) -> Encoded:
         """The reply to an agent, made from a computer's answer."""
         assert message.event is not None
         answer = answered(message.event, answer)
@@ -305,12 +308,12 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         """
         target, relay = ask.target, ask.waiter
         if not is_connected(self.server, self.namespace, target) or not self._relays.sent(ask.id):
-            raise NotFoundError("the computer has gone")
+            raise offices.computer_gone()
         relay.ack_id, text = encode_request(
             self.server, self.namespace, target, relay.event, message.take_body(), pending, self.limits.max_message
         )
         if (socket := socket_of(self.server, self.namespace, target)) is None:
-            raise NotFoundError("the computer has gone")
+            raise offices.computer_gone()
         return socket, Packet(MESSAGE, text)
 
     def _report(self, client: Client, message: Message) -> dict[str, Any]:
@@ -342,7 +345,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         """
         lost = self._relays.lost(sid)
         for ask in lost.unanswered:
-            ask.waiter.fail(NotFoundError("the computer has gone"))
+            ask.waiter.fail(offices.computer_gone())
         for ask in lost.unwanted:
             ask.waiter.fail(NotInRoomError("the agent has gone"))
         return [ask for ask in lost.unwanted if ask.waiter.event == TOOL_CALL_EVENT]

@@ -5,7 +5,7 @@ no I/O.
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from a2c_smcp.errors import BadRequestError, InternalError, SMCPError
+from a2c_smcp.errors import BadRequestError, InternalError, NotFoundError, SMCPError
 from a2c_smcp.packets import encode_ack, encode_event
 from a2c_smcp.relay.asks import Ask
 from a2c_smcp.server.effects import Broadcast
@@ -27,6 +27,7 @@ __all__ = [
     "log_passed_on",
     "log_refusal",
     "notice_of",
+    "outcome_of",
     "refusal",
     "relay_of",
     "remote_address",
@@ -38,6 +39,8 @@ class Observer(Protocol):
 
     def relayed(self, event: str, outcome: str, seconds: float) -> None: ...
     def refused(self, code: int) -> None: ...
+    def joined(self, outcome: str, seconds: float) -> None: ...
+    def disconnected(self, reason: str) -> None: ...
 
 
 class Silent:
@@ -48,6 +51,24 @@ class Silent:
 
     def refused(self, code: int) -> None:
         pass
+
+    def joined(self, outcome: str, seconds: float) -> None:
+        pass
+
+    def disconnected(self, reason: str) -> None:
+        pass
+
+
+def outcome_of(error: BaseException | None) -> str:
+    """How a request ended, in a word of a bounded set: `failed`, a code of the protocol, or what has gone.
+
+    A 404 is the caller's mistake: it names a computer that is not there. `computer_gone` and `process_gone` are not.
+    """
+    if not isinstance(error, SMCPError):
+        return "failed"
+    if error.code == NotFoundError.default_code and (gone := error.details.get("gone")) in ("computer", "process"):
+        return f"{gone}_gone"
+    return "other" if type(error) is SMCPError else str(error.code)  # a code that this version does not know
 
 
 def binary_message(event: object) -> Message:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import socketio
 
-from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, RequestTimeoutError, TooManyRequestsError
+from a2c_smcp.errors import InternalError, NotInRoomError, RequestTimeoutError, TooManyRequestsError
 from a2c_smcp.server import offices
 from a2c_smcp.server.auth import AuthenticationProvider, credentials_of
 from a2c_smcp.server.base_namespace import BaseSMCPNamespace, Client, PendingAck
@@ -167,7 +167,8 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
             case Kind.RELAY:
                 return await self._relay(client, row, message)
             case Kind.MEMBERSHIP:
-                await self._change_membership(client, row, request)
+                with self._observed_change(row):
+                    await self._change_membership(client, row, request)
                 return True, None
             case Kind.ANNOUNCE:
                 self._check_backlog(client.sid)
@@ -277,7 +278,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         try:
             fits = await socket.offer(packet)
         except SocketIsClosedError:
-            raise NotFoundError("the computer has gone") from None
+            raise offices.computer_gone() from None
         if not fits:
             raise TooManyRequestsError("this computer has too much to read; try again later")
 

@@ -49,6 +49,7 @@ __all__ = [
     "check_ids",
     "check_names",
     "check_office_left",
+    "computer_gone",
     "disconnect",
     "effects_of",
     "join",
@@ -276,6 +277,11 @@ def member_for(session: Session, event: Event) -> Member:
     if session.role is not None and session.role not in event.senders:
         raise ForbiddenError(f"{event.name} is not for {session.role}s")
     return _member_of(session)
+
+
+def computer_gone() -> NotFoundError:
+    """The error for a request whose computer has left, or has lost its connection, before it answered."""
+    return NotFoundError("the computer has gone", details={"gone": "computer"})
 
 
 def route(session: Session, event: Event, computer: str, target: Member | None) -> Member:

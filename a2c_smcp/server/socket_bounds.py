@@ -18,7 +18,20 @@ from a2c_smcp.utils.engineio_internals import MESSAGE, ContentTooLongError, Engi
 from a2c_smcp.utils.socketio_internals import SocketIOServer, handled_namespaces, namespaces_of, session_of
 from a2c_smcp.utils.text import in_log
 
-__all__ = ["SOCKETS", "TOO_MANY", "Bounded", "ServerDoor", "SocketBounds", "Take", "check_frame", "packet_of"]
+__all__ = [
+    "DISCONNECT_REASONS",
+    "FELL_BEHIND",
+    "LOST_PLACE",
+    "SOCKETS",
+    "TOO_LARGE",
+    "TOO_MANY",
+    "Bounded",
+    "ServerDoor",
+    "SocketBounds",
+    "Take",
+    "check_frame",
+    "packet_of",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +44,23 @@ _SOCKET_IO: Final = frozenset("0123456")
 _ELSE: Final = frozenset("012356")
 _BASE64: Final = "b"
 TOO_MANY: Final = "too many connections from this address"
+
+# Why a connection ended: the words of the libraries, and ours.
+FELL_BEHIND: Final = "fell behind"
+TOO_LARGE: Final = "message too large"
+LOST_PLACE: Final = "lost its place"
+DISCONNECT_REASONS: Final = frozenset(
+    {
+        "client disconnect",
+        "server disconnect",
+        "transport close",
+        "transport error",
+        "ping timeout",
+        FELL_BEHIND,
+        TOO_LARGE,
+        LOST_PLACE,
+    }
+)
 
 #: Takes the text of a Socket.IO packet from a socket; returns whether it was taken.
 Take: TypeAlias = Callable[[Any, str], bool]

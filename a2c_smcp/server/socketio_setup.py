@@ -4,9 +4,10 @@ import logging
 from collections.abc import Callable, Container
 from typing import Any, Final, NamedTuple
 
-from a2c_smcp.errors import NotFoundError, PayloadTooLargeError
+from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.packets import Head, SMCPPacket, read_head
 from a2c_smcp.server.broadcast import SMCPManager
+from a2c_smcp.server.offices import computer_gone
 from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.utils.limited_log import SparseFilter
 from a2c_smcp.utils.socketio_internals import (
@@ -111,5 +112,5 @@ def encode_request(
     if exceeds(text, max_message):
         raise PayloadTooLargeError(f"{event} has more than {max_message} bytes")
     if not expect_ack(server, sid, ack_id, callback):
-        raise NotFoundError("the computer has gone")
+        raise computer_gone()
     return ack_id, text

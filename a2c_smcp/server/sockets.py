@@ -13,7 +13,15 @@ from a2c_smcp.server.threaded_socket import BoundedSocket
 from a2c_smcp.utils.engineio_internals import adopt, lighten
 from a2c_smcp.utils.socketio_internals import CONNECT, SocketIOServer, not_noted_session_of
 
-__all__ = ["BoundedAsyncSocket", "BoundedSocket", "adopt_sockets", "open_socket", "release_polls", "unwritten_sockets"]
+__all__ = [
+    "BoundedAsyncSocket",
+    "BoundedSocket",
+    "adopt_sockets",
+    "open_socket",
+    "queued_bytes",
+    "release_polls",
+    "unwritten_sockets",
+]
 
 _CONNECT: Final = str(CONNECT)
 
@@ -124,6 +132,11 @@ def unwritten_sockets(server: SocketIOServer) -> list[BoundedAsyncSocket]:
     """The connections whose clients have not read yet all that was queued for them."""
     sockets = [each for each in server.eio.sockets.values() if isinstance(each, BoundedAsyncSocket)]
     return [each for each in sockets if not each.closed and not each.is_written_out]
+
+
+def queued_bytes(server: SocketIOServer) -> Iterator[int]:
+    """How many bytes wait for each client."""
+    return (each.outbox.queued_bytes for each in server.eio.sockets.values() if isinstance(each, BoundedAsyncSocket))
 
 
 def release_polls(server: SocketIOServer) -> None:

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import socketio
 
-from a2c_smcp.errors import NotFoundError, RequestTimeoutError, TooManyRequestsError
+from a2c_smcp.errors import RequestTimeoutError, TooManyRequestsError
 from a2c_smcp.server import offices
 from a2c_smcp.server.auth import SyncAuthenticationProvider, credentials_of
-from a2c_smcp.server.base_namespace import BaseSMCPNamespace, Client, ObservedRelay, PendingAck
+from a2c_smcp.server.base_namespace import BaseSMCPNamespace, Client, Observed, PendingAck
 from a2c_smcp.server.boundary import Observer, ack_packet, cancellation, notice_of, remote_address
 from a2c_smcp.server.effects import Broadcast, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message
@@ -52,7 +52,7 @@ class _Wait:
     client: Client
     future: "Future[Answer | None]"
     seconds: float
-    observed: ObservedRelay
+    observed: Observed
     exits: ExitStack
     """Closing this ends the relay."""
 
@@ -173,7 +173,8 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
         with self._lock:
             match row.kind:
                 case Kind.MEMBERSHIP:
-                    self._change_membership(client, row, request)
+                    with self._observed_change(row):
+                        self._change_membership(client, row, request)
                     return True, None
                 case Kind.ANNOUNCE:
                     self._perform((), (offices.announce(self.registry.session(client.sid), row, request),))
@@ -239,7 +240,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
         try:
             fits = socket.offer(packet)
         except SocketIsClosedError:
-            raise NotFoundError("the computer has gone") from None
+            raise offices.computer_gone() from None
         if not fits:
             raise TooManyRequestsError("this computer has too much to read; try again later")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from a2c_smcp.server.outbox import Queued
 from a2c_smcp.server.simple_websocket_internals import bound_reading, system_socket_of
-from a2c_smcp.server.socket_bounds import SOCKETS, Bounded, check_frame, packet_of
+from a2c_smcp.server.socket_bounds import FELL_BEHIND, SOCKETS, Bounded, check_frame, packet_of
 from a2c_smcp.utils.engineio_internals import QueueEmpty, Socket, SocketIsClosedError, UnknownPacketError
 
 __all__ = ["BoundedSocket"]
@@ -37,7 +37,7 @@ class BoundedSocket(Bounded, Socket):
                 self.queue.put(pkt)
             case Queued.BEHIND:
                 self._fell_behind()
-                self.close(wait=False, abort=True, reason=self.server.reason.TRANSPORT_ERROR)
+                self.close(wait=False, abort=True, reason=FELL_BEHIND)
                 self._cut()
 
     def offer(self, pkt: Any) -> bool:

@@ -15,7 +15,9 @@ import pytest
 from a2c_smcp.server import Limits, OpenAuthentication
 from a2c_smcp.server.app import create_app
 from a2c_smcp.server.registry import Counts, LocalRegistry
+from a2c_smcp.server.socket_bounds import DISCONNECT_REASONS
 from a2c_smcp.server.sockets import unwritten_sockets
+from a2c_smcp.smcp import PROTOCOL_VERSION
 from a2c_smcp.web.asgi import ASGIMessage
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, counts_nobody, eventually
@@ -69,10 +71,46 @@ async def test_metrics_count_members_relays_and_refusals(make_peer: MakePeer) ->
         assert sample(text, 'a2c_members{role="computer"}') == 1
         assert sample(text, "a2c_offices") == 1
         assert sample(text, "a2c_sessions") == 2
-        assert sample(text, 'a2c_relays_total{event="client:get_tools",outcome="answered"}') == 1
-        assert sample(text, 'a2c_relays_total{event="client:get_tools",outcome="404"}') == 1
-        assert sample(text, 'a2c_relay_seconds_count{event="client:get_tools"}') == 2
+        relays = 'a2c_relay_seconds_count{event="client:get_tools",outcome="%s"}'
+        assert sample(text, relays % "answered") == 1
+        assert sample(text, relays % "404") == 1
+        assert sample(text, 'a2c_join_seconds_count{outcome="joined"}') == 2
         assert sample(text, 'a2c_refusals_total{code="400"}') == 1
+
+
+async def test_metrics_tell_a_computer_that_has_gone_from_one_that_was_never_there(make_peer: MakePeer) -> None:
+    asked = anyio.Event()
+
+    async def never(_: Any) -> None:
+        asked.set()
+        await anyio.sleep_forever()
+
+    with async_server(OpenAuthentication()) as server:
+        agent = await make_peer(server)
+        computer = await make_peer(server, setup=lambda peer: peer.answer("client:get_tools", never))
+        await agent.call("server:join_office", {"role": "agent", "name": "a", "office_id": "o"})
+        taken = {"role": "computer", "name": "c", "office_id": "o"}
+        await computer.call("server:join_office", taken)
+        async with anyio.create_task_group() as tasks:
+            request = {"agent": "a", "req_id": "1", "computer": "c"}
+            answers: list[Any] = []
+
+            async def call() -> None:
+                answers.append(await agent.call("client:get_tools", request))
+
+            tasks.start_soon(call)
+            await asked.wait()
+            await computer.disconnect()
+        assert answers[0]["error"]["details"] == {"gone": "computer"}
+        text = (await fetch(server, "/metrics"))[1]
+        assert sample(text, 'a2c_relay_seconds_count{event="client:get_tools",outcome="computer_gone"}') == 1
+        # The connection may be closed before the word that it will be.
+        ends = [sample(text, f'a2c_disconnects_total{{reason="{reason}"}}') for reason in DISCONNECT_REASONS]
+        assert sum(ends) == 1
+        assert sample(text, "process_open_fds") > 0 and sample(text, "process_cpu_seconds_total") > 0
+        assert sample(text, "a2c_queued_bytes") == 0 and sample(text, "a2c_pending_relays") == 0
+        assert f'a2c_build_info{{protocol="{PROTOCOL_VERSION}",' in text
+        assert sample(text, "a2c_loop_lag_seconds_count") >= 0
 
 
 async def test_metrics_that_many_ask_for_at_once_are_rendered_a_few_in_a_turn_of_the_loop() -> None:

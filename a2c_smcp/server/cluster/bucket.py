@@ -19,6 +19,7 @@ from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, Servi
 
 from a2c_smcp.errors import InternalError
 from a2c_smcp.server.cluster import tuning
+from a2c_smcp.server.cluster.clock import now as elapsed
 from a2c_smcp.server.cluster.connection import OUT_OF_REACH, NatsConnection
 from a2c_smcp.server.cluster.keys import Entry
 
@@ -140,7 +141,9 @@ class Bucket:
     ) -> int:
         self._connection.check()
         headers[api.Header.EXPECTED_LAST_SUBJECT_SEQUENCE.value] = str(expected)
+        began = elapsed()
         ack = await _answer(self._js.publish(f"{self._subjects}{key}", value, headers=headers, msg_ttl=seconds))
+        self._connection.on_write(elapsed() - began)
         return ack.seq
 
     async def watch(self, take: Take, on_gap: Callable[[], None]) -> "BucketWatch":

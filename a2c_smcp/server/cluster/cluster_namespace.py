@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, SMCPError
+from a2c_smcp.errors import InternalError, NotInRoomError, SMCPError
 from a2c_smcp.server import offices
 from a2c_smcp.server.boundary import log_refusal, notice_of
 from a2c_smcp.server.broadcast import SMCPManager
@@ -15,6 +15,7 @@ from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.offices import Member, MemberChange
 from a2c_smcp.server.outbox import NoticePacket
+from a2c_smcp.server.socket_bounds import LOST_PLACE
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.utils.socketio_internals import is_connected, socket_of
 
@@ -96,7 +97,7 @@ class ClusterNamespace(SMCPNamespace):
             raise InternalError("the server is shutting down")
         session = self.registry.session(target.sid) if target.sid in self._clients else None
         if session is None or session.member is None or session.member.office_id != target.office_id:
-            raise NotFoundError("the computer has gone")
+            raise offices.computer_gone()
 
     def hear(self, notice: Broadcast, text: str) -> None:
         """Tell the members of this process what a member of another process has announced."""
@@ -125,7 +126,7 @@ class ClusterNamespace(SMCPNamespace):
     def lost(self, sid: str) -> None:
         """Close the connection of a session that is not a member any more."""
         if (socket := socket_of(self.server, self.namespace, sid)) is not None:
-            self.server.start_background_task(socket.cut_off)
+            self.server.start_background_task(socket.cut_off, LOST_PLACE)
 
     def changed(self, changes: Sequence[MemberChange]) -> None:
         """Perform what follows from changes in any process: rooms, notices, calls that end."""

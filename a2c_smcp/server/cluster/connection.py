@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Self
 
@@ -29,6 +29,8 @@ class NatsConnection:
     def __init__(self, options: ClusterOptions) -> None:
         self.options = options
         self.client = NatsClient()
+        self.on_write: Callable[[float], None] = lambda seconds: None
+        """Is told how many seconds NATS took for each write."""
         self._up = asyncio.Event()
         self._connecting: asyncio.Task[None] | None = None
         self._complaint = ""
@@ -47,6 +49,11 @@ class NatsConnection:
     @property
     def is_connected(self) -> bool:
         return self.client.is_connected
+
+    @property
+    def reconnects(self) -> int:
+        """How often the connection was made again after it was lost."""
+        return int(self.client.stats["reconnects"])
 
     def check(self) -> None:
         """Raise `InternalError` at once while NATS is out of reach."""

@@ -295,7 +295,7 @@ def _read(reply: ReplyFrame, text: bytes) -> Answer | None:
 
 
 def _gone() -> NotFoundError:
-    return NotFoundError("the server process that holds this computer is out of reach")
+    return NotFoundError("the server process that holds this computer is out of reach", details={"gone": "process"})
 
 
 def lost() -> InternalError:

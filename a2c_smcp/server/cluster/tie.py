@@ -54,6 +54,9 @@ class ClusterTie:
         """The namespace of this process. The metrics show the age of its lease, and what crosses the bus."""
         metrics.gauge("a2c_processes", "Server processes that know each other.", lambda: len(self.registry.processes))
         metrics.gauge("a2c_lease_age_seconds", "Time since the last renewal.", lambda: self.registry.lease_age)
+        metrics.gauge("a2c_nats_connected", "Whether NATS is in reach: 1 or 0.", lambda: self.connection.is_connected)
+        metrics.gauge("a2c_nats_reconnects", "How often NATS was reached again.", lambda: self.connection.reconnects)
+        self.connection.on_write = metrics.nats_wrote
         options = self.connection.options
         seal = FrameSeal(
             options.keys,
