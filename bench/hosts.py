@@ -47,13 +47,14 @@ def _driver(way: str, url: str) -> Iterator[Process]:
     with ExitStack() as exits:
         # Not the user's own, where another seat of the same name might be.
         folder = exits.enter_context(tempfile.TemporaryDirectory(prefix="a2c-"))
-        env = {**os.environ, "XDG_RUNTIME_DIR": folder}
+        own = {"XDG_RUNTIME_DIR": folder, "XDG_STATE_HOME": folder}
+        env = {**os.environ, **own}
         exits.enter_context(computer("ours", url, office, _COMPUTER, {"echo": ECHO}))
         mcp = [A2C, "mcp", "--url", url, "--office", office, "--computer", _COMPUTER]
         if way == AGENT:
             command = [sys.executable, str(drivers / "ours.py"), url, office, _COMPUTER]
         elif way == STDIO:
-            command = [sys.executable, str(drivers / "host.py"), "stdio", json.dumps({"XDG_RUNTIME_DIR": folder}), *mcp]
+            command = [sys.executable, str(drivers / "host.py"), "stdio", json.dumps(own), *mcp]
         else:
             served = exits.enter_context(running([*mcp, "--http", "0"], r"ready on (\S+; bearer token: \S+)", env))
             address, _, token = served.said.partition("; bearer token: ")

@@ -75,6 +75,7 @@ async def _serve(options: OfficeOptions) -> None:
     async with seated(options.link, options.office, options.name) as agent:
         # Importing mcp takes a second. The office is joined meanwhile.
         from a2c_smcp.mcp_server import http, stdio
+        from a2c_smcp.office_mcp.remembered_office import remembered_office
         from a2c_smcp.office_mcp.server import office_server
 
         server = office_server(
@@ -83,6 +84,7 @@ async def _serve(options: OfficeOptions) -> None:
             short_names=options.short_names,
             search=options.search,
             timeout=options.timeout,
+            memory=remembered_office(options.link.url, options.office, options.computer),
         )
         if options.http is None:
             await stdio.serve(server.mcp)

@@ -149,7 +149,11 @@ class _Reader:
         office, views = self._agent.office_id, self._office.computers
         if (problem := self._agent.problem) is not None:
             text = f"The office {office} cannot be used right now: {problem}. It is tried again all the time: call "
-            return answered(text + "list_computers again in a few seconds, or tell the user.")
+            text += "list_computers again in a few seconds, or tell the user."
+            if last := [f"{name}: {len(tools)} tools" for name, tools in self._office.remembered.items()]:
+                text += f" The tools in the list are those of the last time ({cut(', '.join(last))}). A call waits for "
+                text += "the office, and fails if it does not come back soon."
+            return answered(text)
         if self._office.only is not None and not views:
             return answered(f"The computer {self._office.only} is not in the office {office} now.")
         if not views:

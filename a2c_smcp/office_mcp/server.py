@@ -6,6 +6,7 @@ from typing import Final
 from a2c_smcp import __version__
 from a2c_smcp.mcp_server.server import ContextServer
 from a2c_smcp.office_mcp.agent import OfficeAgent
+from a2c_smcp.office_mcp.remembered_office import RememberedOffice
 from a2c_smcp.office_mcp.resources import OfficeResources
 from a2c_smcp.office_mcp.tool_names import checked_labels
 from a2c_smcp.office_mcp.tools import OfficeTools, SearchMode
@@ -24,15 +25,16 @@ def office_server(
     short_names: Mapping[str, str] | None = None,
     search: SearchMode = "auto",
     timeout: int = DEFAULT_TIMEOUT,
+    memory: RememberedOffice | None = None,
 ) -> ContextServer:
     """The office of an agent as an MCP server, to be run or mounted: `office_server(agent).http_app()`.
 
     Give it an agent that is in its office, or that `attend`s it. `computer` limits the server to one computer, whose
     tools keep their names. `short_names` maps computers to the labels in the names of their tools. `search` says
     whether hosts get every tool or a search tool: `auto` means a search from 40 tools on. `timeout` is how many seconds
-    a tool may run.
+    a tool may run. `memory` has the tools of the last time, which hosts get while the office cannot be reached.
     """
-    office = WatchedOffice(agent, computer, checked_labels(short_names or {}))
+    office = WatchedOffice(agent, computer, checked_labels(short_names or {}), memory)
     tools = OfficeTools(office, search, timeout)
     resources = OfficeResources(office)
     server = ContextServer(

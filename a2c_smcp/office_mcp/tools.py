@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
-from a2c_smcp.errors import BadRequestError, SMCPError
+from a2c_smcp.errors import BadRequestError, ConnectionLostError, SMCPError
 from a2c_smcp.mcp_server.mcp_server_internals import connection_of
 from a2c_smcp.mcp_server.tools import ToolCall
 from a2c_smcp.office_mcp.argument_check import argument_problem
@@ -93,10 +93,7 @@ class OfficeTools:
     def _unknown(self, name: str) -> str:
         office = self._office
         if (problem := office.agent.problem) is not None:
-            return (
-                f"The office cannot be used right now: {problem}. It is tried again all the time: try again in a few "
-                "seconds, or tell the user."
-            )
+            return _unusable(problem)
         computer, tool = office.known.get(name) or (None, None)
         others = ", ".join(office.computers) or "nobody"
         if computer is None:
@@ -114,6 +111,7 @@ class OfficeTools:
         agent = self._office.agent
         if agent.problem is not None:
             await self._office.usable()
+        problem = agent.problem
         started = time.monotonic()
         listener = call.progress if call.wants_progress else None
         try:
@@ -132,6 +130,8 @@ class OfficeTools:
             )
             raise
         except SMCPError as error:
+            if problem is not None and isinstance(error, ConnectionLostError):
+                return refused(_unusable(problem))  # it was not sent
             return failed_on_the_way(error, computer, self._timeout)
         return for_model(result, computer, self._timeout)
 
@@ -216,6 +216,13 @@ class OfficeTools:
             shown = cut(json.dumps(schema, ensure_ascii=False), MODEL_SIZE)
             return refused(f"The arguments do not fit {entry.tool['name']}: {problem}. Its schema is:\n{shown}")
         return await self._run(call, computer, entry.tool["name"], given)
+
+
+def _unusable(problem: str) -> str:
+    return (
+        f"The office cannot be used right now: {problem}. It is tried again all the time: try again in a few seconds, "
+        "or tell the user."
+    )
 
 
 def _tidy(arguments: Mapping[str, Any]) -> dict[str, Any]:

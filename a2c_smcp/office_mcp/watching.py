@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -11,28 +12,49 @@ from a2c_smcp.agent.types import Change
 from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.errors import BadRequestError, SMCPError
 from a2c_smcp.office_mcp.agent import OfficeAgent
+from a2c_smcp.office_mcp.remembered_office import RememberedOffice, ToolsByComputer
 from a2c_smcp.office_mcp.tool_directory import ToolDirectory
 from a2c_smcp.office_mcp.tool_names import computer_label
 from a2c_smcp.smcp import GetFinderRet
 from a2c_smcp.types import Desktop
 from a2c_smcp.utils.bounded import BoundedDict
 
-__all__ = ["WatchedOffice", "window_uri"]
+__all__ = ["OfficeWaits", "WatchedOffice", "window_uri"]
 
 logger = logging.getLogger(__name__)
 
-#: How many seconds the first list waits for the tools of the office: hosts load tools once.
-_OFFICE_WAIT: Final = 5.0
+
+@dataclass(frozen=True, slots=True)
+class OfficeWaits:
+    """How many seconds a host's request waits for the office."""
+
+    list_away: float = 1.4
+    """A list, while this agent is not in the office. Some hosts give up after five seconds, and never ask again."""
+    list_here: float = 3.0
+    """A list, while the computers of the office have not told all their tools. Hosts load tools once."""
+    call: float = 5.0
+
+
+_WAITS: Final = OfficeWaits()
+#: How many seconds pass at least between two writings of the list of tools.
+_SAVE_PAUSE: Final = 1.0
 
 
 class WatchedOffice:
     """What an agent knows of its office.
 
     `only` is the one computer to show, if set. `on_tools` is called when the tools have changed, `on_resources` when
-    windows or documents came or went, and `on_update` with the computer whose windows or documents changed.
+    windows or documents came or went, and `on_update` with the computer whose windows or documents changed. `memory`
+    has the tools of the last time: they are shown until the office itself has told its tools.
     """
 
-    def __init__(self, agent: OfficeAgent, only: str | None = None, short: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        agent: OfficeAgent,
+        only: str | None = None,
+        short: Mapping[str, str] | None = None,
+        memory: RememberedOffice | None = None,
+    ) -> None:
         self.agent = agent
         self.only = only
         self._short = short or {}
@@ -52,6 +74,12 @@ class WatchedOffice:
         self._read: dict[tuple[str, Part], Any] = {}
         self._listed: dict[tuple[str, Part], list[str]] = {}
         self._settling: asyncio.Task[None] | None = None
+        self._memory = memory
+        self._saving: asyncio.Task[None] | None = None
+        self.remembered: ToolsByComputer = memory.load() if memory is not None else {}
+        """The tools of the last time. Empty as soon as the office has told its own."""
+        self._is_complete = False
+        """Whether the office has told its tools at least once."""
         self._listen()
 
     # --- who is here
@@ -96,27 +124,33 @@ class WatchedOffice:
         return self._first_asked is not None
 
     async def ready(self) -> None:
-        """Wait a few seconds until the tools of the office are known, and there is at least one."""
+        """Wait a moment until the tools of the office are known, and there is at least one."""
         now = asyncio.get_running_loop().time
+        began = now()
         if self._first_asked is None:
-            self._first_asked = now()
-        deadline = now() + _OFFICE_WAIT
-        while (left := deadline - now()) > 0:
-            if self.agent.problem is None:
+            self._first_asked = began
+        while True:
+            is_here = self.agent.problem is None
+            left = began + (_WAITS.list_here if is_here else _WAITS.list_away) - now()
+            if left <= 0:
+                return
+            if is_here:
                 with suppress(SMCPError):  # it takes too long, or the agent is being closed
                     await self.agent.settled(left)
+                    self._complete()
                 self.look()
                 # An office that is empty for so long may be empty on purpose.
-                if self.directory.by_name or now() >= self._first_asked + _OFFICE_WAIT:
+                if self.directory.by_name or now() >= self._first_asked + _WAITS.list_here:
                     return
-            await self._wait_for_news(deadline - now())
+                left = began + _WAITS.list_here - now()
+            await self._wait_for_news(left)
 
     async def usable(self) -> None:
         """Wait a few seconds until requests can be sent."""
         if not self.asked:
             await self.ready()
         now = asyncio.get_running_loop().time
-        deadline = now() + _OFFICE_WAIT
+        deadline = now() + _WAITS.call
         while self.agent.problem is not None and now() < deadline:
             await self._wait_for_news(deadline - now())
 
@@ -184,13 +218,16 @@ class WatchedOffice:
         """Update the directory, and announce what is new."""
         self._news.set()
         views = self.computers
-        tools = {name: view.tools for name, view in views.items() if view.tools is not None}
+        known = {name: view.tools for name, view in views.items() if view.tools is not None}
+        tools = {**self.remembered, **known}
         if tools != self.directory.tools:
             self.directory = ToolDirectory(tools, self._short, plain=self.only is not None)
             for each in self.directory.by_name.values():
                 self.known.put(each.name, (each.computer, each.tool["name"]))
             if self.tools_given:
                 self.on_tools()
+            if self._is_complete:
+                self._save()
         if set(views) != self._computers:
             for computer in self._computers - set(views):
                 for part in Part:
@@ -228,7 +265,26 @@ class WatchedOffice:
     async def _look_when_settled(self) -> None:
         with suppress(SMCPError):
             await self.agent.settled(60.0)
+            self._complete()
         self.look()
+
+    def _complete(self) -> None:
+        """The office has told its tools. From now on they are shown, and kept for the next time."""
+        if not self._is_complete:
+            self._is_complete, self.remembered = True, {}
+            self._save()
+
+    def _save(self) -> None:
+        if self._memory is not None and (self._saving is None or self._saving.done()):
+            self._saving = asyncio.create_task(self._keep(self._memory))
+
+    async def _keep(self, memory: RememberedOffice) -> None:
+        kept: ToolsByComputer | None = None
+        while kept is not self.directory.tools:
+            self.look()
+            kept = self.directory.tools
+            await asyncio.to_thread(memory.save, kept)
+            await asyncio.sleep(_SAVE_PAUSE)
 
     def _counts(self, computer: str) -> bool:
         return self.only in (None, computer)

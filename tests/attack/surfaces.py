@@ -115,7 +115,7 @@ def bridge(folder: Path, url: str, office: str, *options: str) -> Iterator[Surfa
     place = ["--url", url, "--office", office, "--name", "bridge", "--http", "0", "--http-token", TOKEN]
     runtime = folder / "r"
     runtime.mkdir(mode=0o700)
-    command = ["env", f"XDG_RUNTIME_DIR={runtime}", A2C, "mcp", *place, *options]
+    command = ["env", f"XDG_RUNTIME_DIR={runtime}", f"XDG_STATE_HOME={runtime}", A2C, "mcp", *place, *options]
     with started(command, folder / "bridge.log") as process:
         yield _mcp_surface("bridge", process, process.says(r"ready on (http://\S+)/mcp")[1])
 

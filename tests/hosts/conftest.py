@@ -53,7 +53,13 @@ def lab() -> Iterator[Lab]:
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(_computer(hub.url, log)),
     ):
-        settings = {"A2C_URL": hub.url, "A2C_OFFICE": "lab", "A2C_API_KEY": KEY, "XDG_RUNTIME_DIR": str(folder)}
+        settings = {
+            "A2C_URL": hub.url,
+            "A2C_OFFICE": "lab",
+            "A2C_API_KEY": KEY,
+            "XDG_RUNTIME_DIR": str(folder),
+            "XDG_STATE_HOME": str(folder),
+        }
         path = f"{Path(A2C).parent}{os.pathsep}{os.environ['PATH']}"
         clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
         yield Lab({**clean, **settings, "PATH": path}, log)

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import anyio
@@ -18,7 +19,9 @@ from a2c_smcp.computer import Computer, SMCPComputerClient
 from a2c_smcp.errors import SMCPError, ToolConfirmationError
 from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.office_mcp import office_server
+from a2c_smcp.office_mcp.remembered_office import RememberedOffice
 from a2c_smcp.office_mcp.sizing import MODEL_SIZE
+from a2c_smcp.office_mcp.watching import OfficeWaits
 from a2c_smcp.server import APIKeyAuthentication
 from a2c_smcp.smcp import (
     GET_CONFIG_EVENT,
@@ -49,7 +52,7 @@ both_eras = pytest.mark.parametrize("era", ERAS)
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may take longer than a list waits; the tests of that waiting set their own time."""
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._OFFICE_WAIT", 25.0)
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(25.0, 25.0, 25.0))
 
 
 @asynccontextmanager
@@ -316,7 +319,7 @@ async def test_a_computer_that_left_during_a_disconnection_is_missed(
 
 
 async def test_an_empty_office_is_said_to_be_empty(make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._OFFICE_WAIT", 0.2)
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(0.2, 0.2, 0.2))
     async with host(await make_agent()) as (client, _):
         assert await names(client) == OWN
         assert "is empty: no computer is in it" in await say(client, "list_computers")
@@ -326,7 +329,7 @@ async def test_an_empty_office_is_said_to_be_empty(make_agent: MakeAgent, monkey
 async def test_a_list_waits_for_computers_that_are_about_to_come(
     make_agent: MakeAgent, make_computer: MakeComputer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._OFFICE_WAIT", 30.0)
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(30.0, 30.0, 30.0))
 
     async def come() -> None:
         await make_computer("laptop")
@@ -340,7 +343,7 @@ async def test_a_list_waits_for_computers_that_are_about_to_come(
 async def test_no_server_is_an_answer_and_later_there_is_one(
     make_computer: MakeComputer, server: Running, office: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._OFFICE_WAIT", 0.2)
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(0.2, 0.2, 0.2))
     agent = AsyncSMCPAgentClient("http://127.0.0.1:1", name="ada")
     agent.attend(office)
     try:
@@ -358,8 +361,32 @@ async def test_no_server_is_an_answer_and_later_there_is_one(
         await agent.close()
 
 
+async def test_the_tools_of_the_last_time_are_listed_until_the_office_tells_its_own(
+    make_computer: MakeComputer, server: Running, office: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(0.2, 25.0, 0.2))
+    memory = RememberedOffice(tmp_path / "lab.json")
+    memory.save({"laptop": cast("Any", [a_tool("echo")]), "sold": cast("Any", [a_tool("echo")])})
+    agent = AsyncSMCPAgentClient("http://127.0.0.1:1", name="ada")
+    agent.attend(office)
+    try:
+        await eventually(lambda: "yet" not in str(agent.problem))
+        async with host(agent, memory=memory) as (client, listening):
+            assert await names(client) == [*OWN, "laptop__echo", "sold__echo"]
+            assert "those of the last time (laptop: 1 tools, sold: 1 tools)" in await say(client, "list_computers")
+            assert "cannot connect to http://127.0.0.1:1" in await say(client, "laptop__echo", text="hi")
+            await make_computer("laptop")
+            cast("OfficeLink", agent._link).options = LinkOptions(server.url)
+            await listening.of("tools")
+            await eventually_listed(client, "sold__echo", listed=False)
+            assert await say(client, "laptop__echo", text="hi") == "hi"
+            await eventually(lambda: set(memory.load()) == {"laptop"})
+    finally:
+        await agent.close()
+
+
 async def test_a_wrong_key_is_said_and_not_shown(office: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._OFFICE_WAIT", 0.2)
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(0.2, 0.2, 0.2))
     with async_server(APIKeyAuthentication(["right"]), LIMITS) as running:
         agent = AsyncSMCPAgentClient(running.url, name="ada", api_key="wrong-key")
         agent.attend(office)
@@ -816,7 +843,7 @@ async def test_subscribers_hear_of_changes(make_agent: MakeAgent, make_computer:
 async def test_a_computer_that_always_announces_does_not_hold_the_lists_of_the_others_up(
     make_agent: MakeAgent, make_computer: MakeComputer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._OFFICE_WAIT", 600.0)
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(600.0, 600.0, 600.0))
     honest, evil = await make_computer("laptop"), await make_computer("evil")
     is_over = False
 

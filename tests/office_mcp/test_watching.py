@@ -8,7 +8,7 @@ import pytest
 
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.office_mcp.agent import OfficeAgent
-from a2c_smcp.office_mcp.watching import WatchedOffice
+from a2c_smcp.office_mcp.watching import OfficeWaits, WatchedOffice
 from tests.agent.harness import a_tool
 
 
@@ -29,7 +29,7 @@ class NeverSettled:
 
 
 async def test_a_call_does_not_wait_for_a_computer_that_is_not_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._OFFICE_WAIT", 60.0)
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(60.0, 60.0, 60.0))
     agent = NeverSettled()
     office = WatchedOffice(cast("OfficeAgent", agent))
     waiting = asyncio.create_task(office.knows(lambda: "laptop__echo" in office.directory.by_name))

@@ -17,7 +17,7 @@ from typing import Final
 from a2c_smcp.link.interface import LinkOptions
 from a2c_smcp.utils.system import SHARED_SEAT
 
-__all__ = ["NotSharedError", "SeatPlace", "is_held", "peer_pid", "place_of", "try_lock"]
+__all__ = ["NotSharedError", "SeatPlace", "is_held", "normal_url", "peer_pid", "place_of", "try_lock"]
 
 #: Part of the socket's name: processes with another version of the frames do not meet.
 _VERSION: Final = 2
@@ -49,14 +49,14 @@ def place_of(link: LinkOptions, office: str) -> SeatPlace:
     if not SHARED_SEAT.works:
         raise NotSharedError(f"it needs {SHARED_SEAT.needs}; {SHARED_SEAT.instead}")
     # The key is hashed together with the other values, so that nobody can find it from the file's name.
-    wanted = [_VERSION, _normal(link.url), link.socketio_path, office, link.api_key_header, link.api_key]
+    wanted = [_VERSION, normal_url(link.url), link.socketio_path, office, link.api_key_header, link.api_key]
     wanted.append(sorted(link.headers.items()))
     digest = hashlib.sha256(json.dumps(wanted).encode("utf-8", "surrogatepass")).hexdigest()[:24]
     folder = _folder(len(digest) + len("/.sock"))
     return SeatPlace(folder / f"{digest}.sock", folder / f"{digest}.lock", folder / f"{digest}.log")
 
 
-def _normal(url: str) -> str:
+def normal_url(url: str) -> str:
     """The URL in one spelling: `http://host`, `HTTP://Host/` and `http://host:80` are the same."""
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")

@@ -138,7 +138,10 @@ class SeatLink:
         """Why the office cannot be used right now, if it is known."""
         if self._state.joined:
             return None
-        lost = ConnectionLostError(self._state.reason) if self._state.reason else None
+        lost, reason = None, self._state.reason
+        if reason:
+            ended = f"the connection to the server was lost: {reason}"
+            lost = ConnectionLostError(ended if self._pipe is not None else reason)
         return self._trouble or self._state.problem or lost
 
     async def open(self) -> None:
