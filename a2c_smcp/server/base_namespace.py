@@ -26,6 +26,7 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
     UnauthorizedError,
 )
+from a2c_smcp.packets import encode_event
 from a2c_smcp.server import offices
 from a2c_smcp.server.admission import Admission
 from a2c_smcp.server.boundary import (
@@ -39,14 +40,25 @@ from a2c_smcp.server.boundary import (
     refusal,
     relay_of,
 )
-from a2c_smcp.server.envelopes import Answer, Message, answer_from, read_answer, read_message
+from a2c_smcp.server.effects import Broadcast
+from a2c_smcp.server.envelopes import Answer, Message, answer_from, payload_of, read_answer, read_message
 from a2c_smcp.server.limits import Limits, TokenBucket
-from a2c_smcp.server.relays import RelayAsk, relay_table, reported_by
-from a2c_smcp.server.reports import ReportLimit, report_packet
+from a2c_smcp.server.offices import Member
+from a2c_smcp.server.outbox import ReportPacket
+from a2c_smcp.server.relays import PassOn, RelayAsk, relay_table, reported_by
+from a2c_smcp.server.reports import QuestionLimit, ReportLimit, report_packet
 from a2c_smcp.server.socket_bounds import ServerDoor
 from a2c_smcp.server.socketio_setup import encode_request, sort_packet
 from a2c_smcp.server.sockets import adopt_sockets
-from a2c_smcp.smcp import JOIN_OFFICE_EVENT, QUESTION_EVENT, SMCP_NAMESPACE, TOOL_CALL_EVENT, Event
+from a2c_smcp.smcp import (
+    JOIN_OFFICE_EVENT,
+    QUESTION_EVENT,
+    QUESTION_NOTIFICATION,
+    SMCP_NAMESPACE,
+    TOOL_CALL_EVENT,
+    TOOL_PROGRESS_NOTIFICATION,
+    Event,
+)
 from a2c_smcp.utils.engineio_internals import MESSAGE, Packet
 from a2c_smcp.utils.socketio_internals import (
     EVENT,
@@ -293,12 +305,16 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         target: str,
         message: Message,
         pending: PendingAck,
-        report: Callable[[str], None] | None = None,
+        pass_on: PassOn | None = None,
     ) -> RelayAsk:
-        """File a relay. `report` takes the progress of the call, as JSON, if another process has the caller."""
+        """File a relay. `pass_on` takes what the call says to its caller, if another process has the caller."""
         ask = relay_of(next(self._relay_numbers), caller, target, message, pending.fail)
         if ask.topic is not None:
-            ask.waiter.on_progress = ReportLimit(report or partial(self._mention, ask), time.monotonic)
+            pass_on = pass_on or partial(self._mention, ask)
+            if message.request.get("progress"):
+                ask.waiter.on_progress = ReportLimit(partial(pass_on, TOOL_PROGRESS_NOTIFICATION), time.monotonic)
+            if message.request.get("questions"):
+                ask.waiter.on_question = QuestionLimit(partial(pass_on, QUESTION_NOTIFICATION))
         self._relays.ask(ask)
         return ask
 
@@ -317,21 +333,36 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         return socket, Packet(MESSAGE, text)
 
     def _report(self, client: Client, message: Message) -> dict[str, Any]:
-        """Pass a report on to the session that waits for its call. A report that is late, or about somebody else's
-        call, is dropped. The limit of requests does not count reports: the reports of a call have a limit of their own.
+        """Pass a report or a question on to the session that waits for its call. The limit of requests does not count
+        them: each call has limits of its own. A report that is late, or about somebody else's call, is dropped. Such a
+        question is refused, because its computer waits for an answer.
         """
         if message.error:
             raise message.error
-        if message.event == QUESTION_EVENT:
-            raise NotFoundError("this server does not pass questions on")
         ask = reported_by(self._relays, client.sid, message.request)
-        if ask is not None and ask.waiter.on_progress is not None:
+        if message.event == QUESTION_EVENT:
+            if ask is None or ask.waiter.on_question is None:
+                raise NotFoundError("no call waits that could be asked this")
+            ask.waiter.on_question(message.request, payload_of(message.take_body()))
+        elif ask is not None and ask.waiter.on_progress is not None:
             ask.waiter.on_progress(message.request)
         return {}
 
-    def _mention(self, ask: RelayAsk, report: str) -> None:
-        if (socket := socket_of(self.server, self.namespace, ask.caller)) is not None:
-            socket.mention(report_packet(self.namespace, ask.waiter, report))
+    def _mention(self, ask: RelayAsk, event: str, text: str) -> bool:
+        """Pass something on to a caller that is connected to this process."""
+        if (socket := socket_of(self.server, self.namespace, ask.caller)) is None:
+            return False
+        if event == QUESTION_NOTIFICATION:
+            return bool(socket.hand(Packet(MESSAGE, encode_event(self.namespace, event, Encoded(text)))))
+        socket.mention(report_packet(self.namespace, ask.waiter, text))
+        return True
+
+    def _tell_agent(self, seat: Member | None, notice: Broadcast, text: str) -> None:
+        """Tell the agent of an office alone, if it is connected to this process. While the packet waits, a repeat of
+        the same computer is left out. An agent that is far behind gets none.
+        """
+        if seat is not None and (socket := socket_of(self.server, self.namespace, seat.sid)) is not None:
+            socket.mention(ReportPacket(text, (notice.skip_sid, text)))
 
     def _close_relay(self, ask: RelayAsk) -> None:
         if ask.waiter.on_progress is not None:

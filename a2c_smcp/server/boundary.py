@@ -113,7 +113,8 @@ def relay_of(number: int, caller: str, target: str, message: Message, fail: Call
     assert message.event is not None
     agent, req_id = message.request["agent"], message.request["req_id"]
     relay = Relay(message.event, agent, req_id, message.request["computer"], fail)
-    topic = (target, agent, req_id) if message.request.get("progress") else None
+    speaks = message.request.get("progress") or message.request.get("questions")
+    topic = (target, agent, req_id) if speaks else None
     return Ask(number, relay, caller, target, topic, weight=len(agent) + len(req_id))
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from a2c_smcp.smcp import EVENTS
+
 __all__ = ["Broadcast", "RoomChange", "room_of"]
 
 
@@ -31,3 +33,8 @@ class Broadcast:
     skip_sid: str
     collapses: bool = False
     """Whether a repeat may be left out while its reader has not seen the first one yet."""
+
+    @property
+    def agent_only(self) -> bool:
+        """Whether only the agent of the office is told."""
+        return EVENTS[self.event].agent_only

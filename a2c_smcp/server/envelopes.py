@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, UnsetType
 from a2c_smcp.errors import BadRequestError, SMCPError, error_from_payload
 from a2c_smcp.packets import name_of
 from a2c_smcp.request_fields import REQUEST_FIELDS, RequestField
-from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Event, Kind
+from a2c_smcp.smcp import EVENTS, QUESTION_EVENT, TOOL_CALL_EVENT, Event, Kind
 from a2c_smcp.wire import (
     DEFAULT_MAX_TIMEOUT,
     LARGE,
@@ -25,12 +25,12 @@ from a2c_smcp.wire import (
     whole_seconds,
 )
 
-__all__ = ["Answer", "Message", "answer_from", "read_answer", "read_message"]
+__all__ = ["Answer", "Message", "answer_from", "payload_of", "read_answer", "read_message"]
 
 _T = TypeVar("_T")
 
 #: The fields of a relay that are kept until its answer comes.
-_KEPT: Final = frozenset({"agent", "req_id", "computer", "timeout", "progress"})
+_KEPT: Final = frozenset({"agent", "req_id", "computer", "timeout", "progress", "questions"})
 
 
 # --- events
@@ -47,7 +47,8 @@ class Message:
     error: BadRequestError | None = None
     """Why it is refused, if it is."""
     body: str | None = None
-    """The JSON of a relay, to be passed on. `take_body` gives it away, so that its memory is free once it is sent."""
+    """The JSON of a relay or a question, to be passed on. `take_body` gives it away, so that its memory is free once it
+    is sent."""
 
     def take_body(self) -> str:
         body, self.body = self.body, None
@@ -83,7 +84,18 @@ def read_message(body: str, max_timeout: int = DEFAULT_MAX_TIMEOUT) -> Message:
 
 
 def _accepted(row: Event, request: dict[str, Any], body: str) -> Message:
-    return Message(row.name, request, body=body.strip() if row.kind is Kind.RELAY else None)
+    is_passed_on = row.kind is Kind.RELAY or row.name == QUESTION_EVENT
+    return Message(row.name, request, body=body.strip() if is_passed_on else None)
+
+
+def payload_of(body: str) -> str:
+    """The JSON of the payload in a body that was accepted."""
+    try:
+        payload = _ARGUMENTS.decode(body).payload
+        assert isinstance(payload, Raw)
+        return bytes(payload).decode()
+    except msgspec.DecodeError:  # a lone surrogate
+        return codec.dumps(codec.loads(body)[1])
 
 
 def _read_closely(body: str, max_timeout: int) -> Message:
@@ -152,6 +164,12 @@ def _check(each: RequestField, value: Any) -> None:
         msgspec.json.decode(value, type=each.reads)
 
 
+def _has_items(value: Raw) -> bool:
+    """What is kept of a list: a `Raw` would keep the whole message in memory."""
+    view = memoryview(value)
+    return view[0] == ord("[") and len(view) > len("[]")
+
+
 class _Shape:
     """How the payload of one event is read: all at once. If that fails, field by field, to say what is wrong."""
 
@@ -162,7 +180,7 @@ class _Shape:
         self._kept = [
             each.name
             for each in self._fields
-            if not each.opening and (row.kind is not Kind.RELAY or each.name in _KEPT)
+            if (not each.opening if row.kind is not Kind.RELAY else each.name in _KEPT)
         ]
         typed = [
             (each.name, _kept_as(each)) if each.required else (each.name, _kept_as(each) | UnsetType, UNSET)
@@ -182,7 +200,7 @@ class _Shape:
                 _check(each, getattr(payload, each.name))
             for name in self._kept:
                 if (value := getattr(payload, name)) is not UNSET and value is not None:
-                    request[name] = value
+                    request[name] = _has_items(value) if isinstance(value, Raw) else value
             return self._timed(request, max_timeout)
         except (msgspec.ValidationError, BadRequestError):
             return None
@@ -208,7 +226,8 @@ class _Shape:
         return self._timed(self.kept_of(values), max_timeout)
 
     def kept_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: values[name] for name in self._kept if values.get(name) is not None}
+        kept = {name: values[name] for name in self._kept if values.get(name) is not None}
+        return {name: _has_items(value) if isinstance(value, Raw) else value for name, value in kept.items()}
 
     def _timed(self, request: dict[str, Any], max_timeout: int) -> dict[str, Any]:
         if self.row.name == TOOL_CALL_EVENT:

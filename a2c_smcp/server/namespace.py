@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -20,7 +20,7 @@ from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.offices import Member
 from a2c_smcp.server.registry import LocalRegistry, Registry
-from a2c_smcp.server.relays import RelayAsk
+from a2c_smcp.server.relays import PassOn, RelayAsk
 from a2c_smcp.server.sockets import BoundedAsyncSocket, unwritten_sockets
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -215,7 +215,9 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
     async def _tell(self, notice: Broadcast) -> str:
         """Tell the members of an office that are connected to this process; returns the text of the packet."""
         manager, room, packet = self.server.manager, room_of(notice.office_id), notice_of(self.namespace, notice)
-        if isinstance(manager, SMCPManager):
+        if notice.agent_only:
+            self._tell_agent(self.registry.seat(notice.office_id), notice, packet.data)
+        elif isinstance(manager, SMCPManager):
             manager.broadcast(self.namespace, room, packet)
         else:
             await self.emit(notice.event, notice.data, room=room, skip_sid=notice.skip_sid)
@@ -241,13 +243,13 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         target: Member,
         message: Message,
         future: "asyncio.Future[Answer | None]",
-        report: Callable[[str], None] | None = None,
+        pass_on: PassOn | None = None,
     ) -> Answer | None:
         """Send a request to a computer, and wait for its ack until the deadline, or until either end has gone.
 
-        `report` takes the progress of the call if another process has the caller.
+        `pass_on` takes what the call says to its caller if another process has the caller.
         """
-        with self._waiting(caller, target, message, future, report=report) as (ask, pending):
+        with self._waiting(caller, target, message, future, pass_on=pass_on) as (ask, pending):
             await self._send(ask, message, pending)
             return await future
 
@@ -259,11 +261,11 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         message: Message,
         future: "asyncio.Future[Answer | None]",
         grace: float = 0.0,
-        report: Callable[[str], None] | None = None,
+        pass_on: PassOn | None = None,
     ) -> Iterator[tuple[RelayAsk, PendingAck]]:
         """File a relay for the time of the block. Its deadline fails the future."""
         pending = PendingAck(future)
-        ask = self._open_relay(caller, target.sid, message, pending, report)
+        ask = self._open_relay(caller, target.sid, message, pending, pass_on)
         seconds = self.limits.deadline(ask.waiter.event, message.request.get("timeout"))
         late = RequestTimeoutError(f"the computer did not answer within {seconds:g} s")
         timer = asyncio.get_running_loop().call_later(seconds + grace, pending.fail, late)

@@ -24,7 +24,7 @@ from a2c_smcp.smcp import (
     ENTER_OFFICE_NOTIFICATION,
     EVENTS,
     LEAVE_OFFICE_NOTIFICATION,
-    RESOURCE_UPDATED_EVENT,
+    MAX_URI,
     EnterOfficeReq,
     Event,
     Kind,
@@ -64,7 +64,7 @@ __all__ = [
 _SAID_ONCE_IS_ENOUGH = frozenset(
     event.name
     for event in EVENTS.values()
-    if event.kind is Kind.ANNOUNCE and "computer" in event.senders and event.name != RESOURCE_UPDATED_EVENT
+    if event.notification and "computer" in event.senders and not EVENTS[event.notification].agent_only
 )
 
 MAX_NAME = 64
@@ -300,6 +300,8 @@ def announce(session: Session, event: Event, request: dict[str, Any]) -> Broadca
     if sender.role == "computer":
         if request.get("computer", sender.name) != sender.name:
             raise ForbiddenError("a computer can announce only its own changes")
+        if len(request.get("uri", "")) > MAX_URI:
+            raise BadRequestError(f"field 'uri': must have at most {MAX_URI} characters", {"field": "uri"})
         request = {**request, "computer": sender.name}
     return Broadcast(
         sender.office_id, event.notification, request, sender.sid, collapses=event.name in _SAID_ONCE_IS_ENOUGH

@@ -43,6 +43,9 @@ class Registry(Protocol):
     def session(self, sid: str) -> Session: ...
     def route(self, sid: str, event: Event, computer: str) -> Member: ...
     def members(self, office_id: str) -> Sequence[Member]: ...
+    def seat(self, office_id: str) -> Member | None:
+        """The agent of an office."""
+
     def counts(self) -> Counts: ...
     async def release(self) -> None:
         """Give up every membership of this process at once, because it is about to end."""
@@ -86,6 +89,10 @@ class MemoryRegistry:
 
     def members(self, office_id: str) -> Sequence[Member]:
         return self._directory.members(office_id)
+
+    def seat(self, office_id: str) -> Member | None:
+        """The agent of an office."""
+        return self._directory.seat(office_id)
 
     def counts(self) -> Counts:
         directory = self._directory

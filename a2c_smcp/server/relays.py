@@ -6,9 +6,12 @@ from typing import Protocol, TypeAlias
 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.relay.asks import Ask, AskBounds, AskTable
-from a2c_smcp.smcp import ToolProgress
+from a2c_smcp.smcp import ToolProgress, ToolQuestion
 
-__all__ = ["Relay", "RelayAsk", "RelayTable", "ReportWay", "relay_table", "reported_by"]
+__all__ = ["PassOn", "QuestionWay", "Relay", "RelayAsk", "RelayTable", "ReportWay", "relay_table", "reported_by"]
+
+PassOn: TypeAlias = Callable[[str, str], bool]
+"""Takes a notification for the caller of a relay: its name and its JSON. Returns whether it is on its way."""
 
 
 class ReportWay(Protocol):
@@ -18,6 +21,12 @@ class ReportWay(Protocol):
 
     def end(self) -> None:
         """The call has an answer. The answer is sent next."""
+
+
+class QuestionWay(Protocol):
+    """Takes the questions of one call to its caller. Does not wait. Raises an `SMCPError` if it cannot."""
+
+    def __call__(self, question: ToolQuestion, text: str) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -32,6 +41,10 @@ class Relay:
     ack_id: int | None = None
     on_progress: ReportWay | None = None
     """`None` if the caller did not ask for reports."""
+    on_question: QuestionWay | None = None
+    """`None` if the caller cannot answer questions."""
+    reports: int = 0
+    """How many reports were passed on."""
 
 
 RelayAsk: TypeAlias = Ask[int, Relay]
@@ -46,8 +59,8 @@ def relay_table(most_per_caller: int) -> RelayTable:
     return AskTable(AskBounds(most_per_caller, 1024 * 1024))
 
 
-def reported_by(relays: RelayTable, sid: str, report: ToolProgress) -> RelayAsk | None:
-    """The relay to this session that a report is about, if its caller asked for reports.
+def reported_by(relays: RelayTable, sid: str, report: ToolProgress | ToolQuestion) -> RelayAsk | None:
+    """The relay to this session that a report or a question is about, if its caller wants reports or questions.
 
     A request that was repeated has two relays. Its caller gets each report once.
     """

@@ -275,5 +275,12 @@ class Bounded:
         if not self.closed and not self.closing and self.outbox.add_report(pkt):
             self.queue.put_nowait(pkt)
 
+    def hand(self, pkt: Packet) -> bool:
+        """Queue a packet without waiting, if it fits. Returns whether it does; the reader stays connected."""
+        if self.closed or self.closing or not self.outbox.add_if_it_fits(pkt):
+            return False
+        self.queue.put_nowait(pkt)
+        return True
+
     def _fell_behind(self) -> None:
         logger.warning("disconnecting a reader that fell behind: over %d bytes wait for it", self.outbox.most_bytes)

@@ -200,6 +200,9 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
             act(change.sid, room_of(change.office_id))
         for notice in notices:
             packet = notice_of(self.namespace, notice)
+            if notice.agent_only:
+                self._tell_agent(self.registry.seat(notice.office_id), notice, packet.data)
+                continue
             for sid, eio_sid in connections_in(self.server, self.namespace, room_of(notice.office_id)):
                 if sid != notice.skip_sid:
                     with suppress(SocketIsClosedError):

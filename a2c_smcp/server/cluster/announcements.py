@@ -1,7 +1,7 @@
 """What the sessions of this process announce to other processes: after their own requests, and again after a cut."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -110,7 +110,12 @@ class Announcements:
         self._recent.forget_before(elapsed() - tuning.TIMES.remembered_for_cuts)
 
     def _others(self, notice: Broadcast, me: str) -> list[str]:
-        return [process for process in self._membership.holders(notice.office_id) if process != me]
+        if notice.agent_only:
+            seat = self._membership.seat(notice.office_id)
+            holders: Collection[str] = () if seat is None else (seat.process,)
+        else:
+            holders = self._membership.holders(notice.office_id)
+        return [process for process in holders if process != me]
 
     def _spread(self, notice: Broadcast, text: str, others: list[str]) -> None:
         self._recent.add(notice, text, elapsed())

@@ -6,13 +6,13 @@ this is another process, the request goes to the bus. The bus of that process ha
 
 import asyncio
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.offices import Member
+from a2c_smcp.server.relays import PassOn
 
 __all__ = ["BusInbox", "BusObserver", "RemoteRequest"]
 
@@ -25,9 +25,9 @@ class RemoteRequest:
     """The session that asks. The process that is asked calls it `process/session`; its own sessions have no slash."""
     target: Member
     message: Message
-    """The event, with `agent`, `req_id`, `timeout` and `progress` in its request."""
-    report: Callable[[str], None] | None = None
-    """Takes the progress of the call, as JSON; `None` if the caller did not ask for it."""
+    """The event, with `agent`, `req_id`, `timeout`, `progress` and `questions` in its request."""
+    pass_on: PassOn | None = None
+    """Takes what the call says to its caller."""
     seconds: float = math.inf
     """How long the asking process waits. The process that is asked does not know it."""
     number: int = 0

@@ -8,6 +8,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from a2c_smcp.smcp import TOOL_PROGRESS_NOTIFICATION
+
 __all__ = [
     "AgainFrame",
     "AskFrame",
@@ -54,6 +56,8 @@ class AskFrame(msgspec.Struct, tag="ask", array_like=True, frozen=True):
     timeout: int | None
     reports: bool
     """Whether the caller wants reports of progress."""
+    questions: bool = False
+    """Whether the caller can answer questions."""
 
 
 class ReplyFrame(msgspec.Struct, tag="reply", array_like=True, frozen=True):
@@ -89,9 +93,10 @@ class WithdrawFrame(msgspec.Struct, tag="withdraw", array_like=True, frozen=True
 
 
 class ReportFrame(msgspec.Struct, tag="report", array_like=True, frozen=True):
-    """A report of progress about an `AskFrame`. Its JSON follows."""
+    """A notification for the caller of an `AskFrame`: a report of progress, or a question. Its JSON follows."""
 
     id: int
+    event: str = TOOL_PROGRESS_NOTIFICATION
 
 
 class NoticeFrame(msgspec.Struct, tag="notice", array_like=True, frozen=True):

@@ -1,7 +1,7 @@
 """The asyncio shell of a process that shares its offices with others: it asks and tells them, and works for them."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.offices import Member, MemberChange
 from a2c_smcp.server.outbox import NoticePacket
+from a2c_smcp.server.relays import PassOn
 from a2c_smcp.server.socket_bounds import LOST_PLACE
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.utils.socketio_internals import is_connected, socket_of
@@ -54,10 +55,10 @@ class ClusterNamespace(SMCPNamespace):
         target: Member,
         message: Message,
         future: "asyncio.Future[Answer | None]",
-        report: Callable[[str], None] | None = None,
+        pass_on: PassOn | None = None,
     ) -> Answer | None:
         if target.process == self.registry.process:
-            return await super()._ask(caller, target, message, future, report)
+            return await super()._ask(caller, target, message, future, pass_on)
         return await self._ask_elsewhere(caller, target, message, future)
 
     async def _ask_elsewhere(
@@ -65,8 +66,7 @@ class ClusterNamespace(SMCPNamespace):
     ) -> Answer | None:
         with self._waiting(caller, target, message, future, _GRACE) as (ask, _):
             seconds = self.limits.deadline(ask.waiter.event, message.request.get("timeout")) + _GRACE
-            report = partial(self._mention, ask) if ask.waiter.on_progress is not None else None
-            remote = RemoteRequest(caller, target, message, report, seconds)
+            remote = RemoteRequest(caller, target, message, partial(self._mention, ask), seconds)
             try:
                 await self._bus.ask(remote, future)
                 return await future
@@ -80,7 +80,7 @@ class ClusterNamespace(SMCPNamespace):
         message, request = remote.message, remote.message.request
         try:
             self._check_is_here(remote.target)
-            return await super()._ask(remote.caller, remote.target, message, answer, remote.report)
+            return await super()._ask(remote.caller, remote.target, message, answer, remote.pass_on)
         except NotInRoomError:
             # The caller has gone, or its process has. A computer that did not get the call ignores the cancellation.
             if message.event == TOOL_CALL_EVENT and remote.target.sid in self._clients:
@@ -102,6 +102,9 @@ class ClusterNamespace(SMCPNamespace):
     def hear(self, notice: Broadcast, text: str) -> None:
         """Tell the members of this process what a member of another process has announced."""
         sender = notice.skip_sid
+        if notice.agent_only:
+            self._tell_agent(self.registry.seat(notice.office_id), notice, text)
+            return
         if self._rooms.is_behind(sender):
             # The sender's process refuses announcements by the state of its own rooms: it does not know ours.
             self.admission.session_log.warn(

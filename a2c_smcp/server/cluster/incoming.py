@@ -24,6 +24,7 @@ from a2c_smcp.server.cluster.line import ProcessLine
 from a2c_smcp.server.cluster.outgoing import fail, lost
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.offices import Member
+from a2c_smcp.smcp import QUESTION_NOTIFICATION
 from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import codec
 
@@ -143,9 +144,13 @@ class IncomingRequests:
                 self._refuse(reply.id, lost())
 
     def _remote_request(self, ask: AskFrame, body: str) -> RemoteRequest:
-        def report(text: str) -> None:
-            if ask.id in self._errands:
-                self._line.send(ReportFrame(ask.id), from_text(text))
+        def pass_on(event: str, text: str) -> bool:
+            if ask.id not in self._errands:
+                return False
+            # A question that is lost would never be answered.
+            keep = tuning.TIMES.keep_answers if event == QUESTION_NOTIFICATION else 0.0
+            self._line.send(ReportFrame(ask.id, event), from_text(text), keep=keep)
+            return True
 
         request = {
             "agent": to_text(ask.agent),
@@ -153,10 +158,11 @@ class IncomingRequests:
             "computer": ask.computer,
             "timeout": ask.timeout,
             "progress": ask.reports,
+            "questions": ask.questions,
         }
         target = Member(ask.target, "computer", ask.computer, ask.office, self._me)
         message = Message(ask.event, request, body=body)
-        return RemoteRequest(f"{self._line.process}/{ask.caller}", target, message, report if ask.reports else None)
+        return RemoteRequest(f"{self._line.process}/{ask.caller}", target, message, pass_on)
 
 
 def _answered(ask: AskFrame, answer: Answer | None) -> tuple[ReplyFrame, bytes]:

@@ -219,7 +219,7 @@ class NatsBus:
             case WithdrawFrame():
                 peer.lane.put(0, lambda: peer.incoming.withdraw(frame.id))
             case ReportFrame():
-                peer.outgoing.take_report(frame.id, text)
+                peer.outgoing.take_report(frame, text)
             case CreditFrame():
                 peer.line.window.give()
             case PingFrame():

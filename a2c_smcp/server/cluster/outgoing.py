@@ -25,6 +25,7 @@ from a2c_smcp.server.cluster.bus_frames import (
     PingFrame,
     PongFrame,
     ReplyFrame,
+    ReportFrame,
     WithdrawFrame,
     encode,
     from_text,
@@ -150,7 +151,8 @@ class OutgoingRequests:
             from_text(request["agent"]),
             from_text(request["req_id"]),
             request.get("timeout"),
-            remote.report is not None,
+            bool(request.get("progress")),
+            bool(request.get("questions")),
         )
 
     def _instant(self, call: _Sent) -> float:
@@ -191,9 +193,9 @@ class OutgoingRequests:
         if (call := self._waiting(chunk.id)) is not None:
             self._add(call, text)
 
-    def take_report(self, number: int, text: bytes) -> None:
-        if (call := self._waiting(number)) is not None and call.remote.report is not None:
-            call.remote.report(to_text(text))
+    def take_report(self, report: ReportFrame, text: bytes) -> None:
+        if (call := self._waiting(report.id)) is not None and call.remote.pass_on is not None:
+            call.remote.pass_on(report.event, to_text(text))
 
     def _add(self, call: _Sent, text: bytes) -> None:
         if call.reply is None or call.gathering is None or (whole := call.gathering.add(text)) is None:

@@ -106,6 +106,9 @@ class ClusterRegistry(Tenure):
         self.check()
         return self.replica.directory.members(office_id)
 
+    def seat(self, office_id: str) -> Member | None:
+        return self.replica.directory.seat(office_id)
+
     # --- joining and leaving
 
     async def join(self, sid: str, request: EnterOfficeReq) -> Transition:

@@ -45,6 +45,9 @@ class Everybody:
     def holders(self, office_id: str) -> set[str]:
         return self.processes
 
+    def seat(self, office_id: str) -> Member | None:
+        return None
+
     def check(self) -> None:
         if self.lease_is_over:
             raise InternalError("the lease is over")

@@ -11,6 +11,7 @@ from a2c_smcp.server.cluster.bus import RemoteRequest
 from a2c_smcp.server.cluster.post import Post
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
+from a2c_smcp.smcp import QUESTION_NOTIFICATION, TOOL_PROGRESS_NOTIFICATION
 from a2c_smcp.wire import Encoded
 from tests.server.cluster.sides import ASKED, ASKER, TARGET, Side, text_of
 from tests.server.harness import eventually
@@ -25,7 +26,7 @@ async def test_a_request_gets_there_and_its_answer_back_as_they_are(asker: Side,
     assert answer is not None and answer.error is None
     [remote] = asked.shell.asked
     assert (remote.caller, remote.target) == (f"{ASKER}/sid-a", TARGET)
-    request = {"agent": "a", "req_id": "1", "computer": "c", "timeout": 30, "progress": False}
+    request = {"agent": "a", "req_id": "1", "computer": "c", "timeout": 30, "progress": False, "questions": False}
     assert (remote.message.event, remote.message.request) == ("client:tool_call", request)
 
 
@@ -197,14 +198,19 @@ async def test_a_caller_that_goes_withdraws_its_request(asker: Side, asked: Side
     assert asked.count.sent["reply"] == 0
 
 
-async def test_progress_comes_back_to_the_one_who_asked(asker: Side, asked: Side) -> None:
+async def test_progress_and_questions_come_back_to_the_one_who_asked(asker: Side, asked: Side) -> None:
     async def reports(remote: RemoteRequest, _: Any) -> Answer | None:
-        assert remote.report is not None
-        remote.report('{"progress":1}')
-        remote.report('{"progress":2}')
+        assert remote.pass_on is not None
+        assert remote.pass_on(TOOL_PROGRESS_NOTIFICATION, '{"progress":1}')
+        assert remote.pass_on(QUESTION_NOTIFICATION, '{"question_id":"q"}')
         return Answer(Encoded("{}"))
 
     asked.shell.answers = reports
-    heard: list[str] = []
-    await asker.ask(report=heard.append)
-    assert heard == ['{"progress":1}', '{"progress":2}']
+    heard: list[tuple[str, str]] = []
+
+    def hear(event: str, text: str) -> bool:
+        heard.append((event, text))
+        return True
+
+    await asker.ask(pass_on=hear)
+    assert heard == [(TOOL_PROGRESS_NOTIFICATION, '{"progress":1}'), (QUESTION_NOTIFICATION, '{"question_id":"q"}')]
