@@ -27,7 +27,7 @@ from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, DEFAULT_WAIT
 from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCallback, happening
 from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.agent.waiting import News, wait_for_tools
-from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutError, SMCPError
+from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutError, RoomFullError, SMCPError
 from a2c_smcp.link.interface import Disconnected, Joined, LinkEvent, LinkFactory, LinkOptions, Membership
 from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.link.ways import Way
@@ -202,11 +202,23 @@ class AsyncSMCPAgentClient:
         has an agent), `AlreadyInRoomError` (leave the other office first), `ForbiddenError` (the key does not allow it)
         or `BadRequestError` (the name or the id is not valid).
         """
-        await self._link.join(Membership("agent", self.name, office_id))
+        await self._join(Membership("agent", self.name, office_id))
         if self._live:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._deadlines.reply):
                     await self._view.listed.wait()
+
+    async def _join(self, membership: Membership) -> None:
+        """Join. If the seat is kept by a process of this user that nobody uses any more, take the seat over."""
+        link = self._link
+        try:
+            await link.join(membership)
+        except RoomFullError:
+            from a2c_smcp.agent.seat.giving_up import gives_up_seat, join_freed
+
+            if not isinstance(link, OfficeLink) or not await gives_up_seat(link.options, membership.office_id):
+                raise
+            await join_freed(partial(link.join, membership))
 
     async def leave_office(self) -> None:
         """Leave the office. Without one this does nothing."""

@@ -49,8 +49,8 @@ _TABLE: Final[dict[type[SMCPError], Passing]] = {
     SMCPError: Passing.BY_A_PERSON,
 }
 
-#: How many seconds to wait before the next attempt.
-RETRY_SECONDS: Final[dict[Passing, float]] = {Passing.SOON: 1.0, Passing.WITH_A_PEER: 5.0, Passing.BY_A_PERSON: 30.0}
+#: How many seconds to wait before the next attempt. Somebody who has corrected a key looks at once whether it works.
+RETRY_SECONDS: Final[dict[Passing, float]] = {Passing.SOON: 1.0, Passing.WITH_A_PEER: 5.0, Passing.BY_A_PERSON: 1.5}
 
 
 def passing_of(error: SMCPError) -> Passing:

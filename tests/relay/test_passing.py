@@ -28,3 +28,7 @@ def test_the_class_of_an_error_decides_how_it_passes(error: errors.SMCPError, pa
 
 def test_a_subclass_without_a_row_is_like_its_parent() -> None:
     assert passing_of(errors.ProxyError("refused", "ask its administrator")) is Passing.SOON
+
+
+def test_what_a_person_has_corrected_is_noticed_within_two_seconds() -> None:
+    assert RETRY_SECONDS[Passing.BY_A_PERSON] <= 1.5  # and half a second to connect and join

@@ -37,10 +37,14 @@ from a2c_smcp.smcp import (
 )
 from a2c_smcp.wire import Encoded, codec
 
-__all__ = ["Holder", "HolderOptions"]
+__all__ = ["FREED_PAUSE", "FREED_SECONDS", "Holder", "HolderOptions"]
 
 logger = logging.getLogger(__name__)
 
+#: The place of an agent that has gone may stay taken for a moment: how many seconds at most, and the pause between two
+#: attempts to take it.
+FREED_SECONDS: Final = 3.0
+FREED_PAUSE: Final = 0.1
 #: How often the holder checks that its socket still exists, in seconds.
 _LOOK: Final = 5.0
 _MEMBERSHIP: Final = (JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT)
@@ -152,14 +156,15 @@ class Holder:
                 await self._link.open()
                 await self._link.join(self._options.membership)
             except SMCPError as error:
-                # The seat of an earlier holder may stay taken for a moment. A refusal is reported only after that.
-                if isinstance(error, RoomFullError | NameTakenError) and now() - begun < 3.0:
-                    await asyncio.sleep(0.1)
+                if isinstance(error, RoomFullError | NameTakenError) and now() - begun < FREED_SECONDS:
+                    if self._state.problem is None:
+                        self._say(problem=error, is_hopeful=True)
+                    await asyncio.sleep(FREED_PAUSE)
                     continue
                 # It is tried for ever, so it is logged once: otherwise the log would fill the disk.
                 if self._state.problem is None or self._state.problem.message != error.message:
                     logger.warning("not in the office: %s", error)
-                self._say(problem=error)
+                self._say(problem=error, is_hopeful=False)
                 await asyncio.sleep(RETRY_SECONDS[passing_of(error)])
             else:
                 await self._left.wait()
@@ -175,7 +180,7 @@ class Holder:
                 if final:
                     self._left.set()
             case Joined():
-                self._say(joined=True, problem=None)
+                self._say(joined=True, problem=None, is_hopeful=False)
             case RejoinFailed(error=error, final=final):
                 self._say(problem=error)
                 if final:
@@ -245,6 +250,11 @@ class Holder:
             case ["forget", int() as number]:
                 if (errand := sharer.errands.withdraw(number)) is not None:
                     errand.work.task.cancel()  # a process that stops waiting for a tool call cancels the call itself
+            case ["yield"]:
+                if self._sharers == {sharer}:
+                    self.end()
+                else:
+                    sharer.pipe.send(["kept"])
             case _:
                 logger.warning("ignored a frame that begins with %r", head[:1])
 

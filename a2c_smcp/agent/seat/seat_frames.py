@@ -5,6 +5,8 @@ as it is. Only the head of a tool call has `agent` and `req_id`.
 
     ask     id, event, timeout, agent, req_id   and the event's data
     forget  id                                  nobody waits for that answer any more
+    yield                                       give the seat up, if no other process uses it
+    kept                                        the answer to it: another process uses the seat
     answer  id                                  and the ack's arguments
     failed  id                                  and the error
     notice  event                               and its data
@@ -85,6 +87,8 @@ class State:
     """Why it is no longer connected."""
     problem: SMCPError | None = None
     """Why it is not in the office."""
+    is_hopeful: bool = False
+    """Whether the problem may pass in a moment: the holder before this one may still have its place."""
 
     def encode(self) -> bytes:
         way = self.way

@@ -228,7 +228,8 @@ class SeatLink:
                         raise ConnectionLostError("not connected to the server")
                     if self._pipe is not None and self._state.joined:
                         return self._pipe
-                    if (problem := self._trouble or self._state.problem) is not None:
+                    problem = self._trouble or self._state.problem
+                    if problem is not None and not self._state.is_hopeful:
                         raise problem
                     if self._pipe is not None and self._state.reason:
                         raise ConnectionLostError(f"not connected to the server: {self._state.reason}")
@@ -351,7 +352,7 @@ class SeatLink:
             if state.joined and not before.joined:
                 self._tell(Joined(self.membership, again=self._was_joined))
                 self._was_joined = True
-            elif state.problem is not None and before.problem is None:
+            elif state.problem is not None and not state.is_hopeful and (before.problem is None or before.is_hopeful):
                 self._tell(RejoinFailed(self.membership, state.problem, final=False))
         self._changed.set()
 

@@ -256,6 +256,41 @@ async def test_a_seat_that_a_stranger_has_is_said_to_be_taken(
         assert await names(ada) == ["seat"]
 
 
+async def test_who_has_the_seat_is_known_before_it_is_reported(
+    make_shared: MakeShared, make_agent: MakeAgent, link: LinkOptions, office: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first answer of a host names the holder. A join waits: the holder may be a process that is about to end."""
+    monkeypatch.setattr("a2c_smcp.agent.seat.holder.FREED_SECONDS", 600.0)
+    stranger = await make_agent(name="stranger")
+    async with holding(link, office):
+        ada = await make_shared("ada", join=False)
+        joining = asyncio.create_task(ada.join_office(office))
+        await eventually(lambda: "stranger" in str(ada.problem))
+        assert not joining.done()
+        await stranger.leave_office()
+        await joining
+
+
+@pytest.mark.parametrize("is_used", [False, True])
+async def test_a_plain_agent_takes_over_a_seat_that_is_kept_for_nobody(
+    make_shared: MakeShared, make_agent: MakeAgent, link: LinkOptions, office: str, is_used: bool
+) -> None:
+    async with holding(link, office, linger=600.0) as holder:
+        ada = await make_shared("ada")
+        if not is_used:
+            await ada.close()
+            await eventually(lambda: not holder._sharers)
+        plain = await make_agent(name="plain", join=False)
+        if is_used:
+            with pytest.raises(RoomFullError, match="seat"):
+                await plain.join_office(office)
+            assert await names(ada) == ["seat"]
+        else:
+            await plain.join_office(office)
+            assert await names(plain) == ["plain"]
+            assert not place_of(link, office).socket.exists()
+
+
 async def test_another_key_does_not_share(make_shared: MakeShared, link: LinkOptions, office: str) -> None:
     async with holding(with_key(link, "one"), office):
         await make_shared("ada", options=with_key(link, "one"))
