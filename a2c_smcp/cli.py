@@ -239,6 +239,12 @@ def server(
 # --- a2c mcp
 
 
+def _token_option(context: typer.Context, param: typer.CallbackParam, value: str | None) -> str | None:
+    from a2c_smcp.office_mcp.command import NO_TOKEN
+
+    return value if value == NO_TOKEN else secret_option(context, param, value)
+
+
 def _http_options(
     http: Annotated[
         int | None,
@@ -251,8 +257,9 @@ def _http_options(
         str | None,
         typer.Option(
             envvar="A2C_MCP_TOKEN",
-            help="With --http: the token that hosts send as Authorization: Bearer …",
-            callback=secret_option,
+            help="With --http: the token that hosts send as Authorization: Bearer …; none: hosts need no token, on "
+            "loopback only.",
+            callback=_token_option,
             show_default="a new one, which is printed",
         ),
     ] = None,

@@ -52,7 +52,7 @@ class ProgressListeners:
 
 
 class _ProgressListener:
-    """Calls back in a task, one report at a time. If reports come faster, only the latest counts."""
+    """Calls back in a task, one report at a time. If reports come faster, only the first three and the latest count."""
 
     def __init__(self, callback: ProgressCallback, req_id: str) -> None:
         self._callback = callback

@@ -3,13 +3,15 @@
 import hashlib
 import hmac
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+from a2c_smcp.mcp_server import cors
+from a2c_smcp.mcp_server.mcp_server_internals import is_cancelled_answer
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.web.asgi import ASGIMessage, Receive, Send
 from a2c_smcp.web.connection_places import vouch
@@ -53,8 +55,14 @@ class Gate:
         case.
         """
         given = values_by_name(headers)
-        if (refusal := self._hosts.refusal(given.get("host", ()), given.get("origin", ()))) is not None:
-            return refusal
+        return self.wrong_name(given) or self.wrong_token(given)
+
+    def wrong_name(self, given: Mapping[str, Sequence[str]]) -> Refusal | None:
+        """Why the `Host` or the `Origin` of a request is refused. `given` has the values of each header."""
+        return self._hosts.refusal(given.get("host", ()), given.get("origin", ()))
+
+    def wrong_token(self, given: Mapping[str, Sequence[str]]) -> Refusal | None:
+        """Why the token of a request is refused."""
         if self._token is not None:
             scheme, _, shown = " ".join(given.get("authorization", ())).partition(" ")
             if scheme.lower() != "bearer" or not hmac.compare_digest(_digest(shown.strip()), self._token):
@@ -126,20 +134,34 @@ class HttpApp:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _request(self, scope: ASGIMessage, receive: Receive, send: Send) -> None:
-        headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
+        given = values_by_name(
+            (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]
+        )
         if scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/") != self._path:
             await _respond(send, Refusal(404, f"not found; the MCP endpoint is {self._path or '/'}"))
-        elif (refusal := self._gate.refusal(headers)) is not None:
+            return
+        if (refusal := self._gate.wrong_name(given)) is not None:
+            await self._refuse(scope, send, refusal)
+            return
+        send = _with_headers(send, cors.for_page(given))
+        if cors.is_preflight(scope["method"], given):
             vouch(scope, False)
-            self._log.warn("refused requests", "refused a request: %s", refusal.reason)
-            await _respond(send, refusal)
+            await send({"type": "http.response.start", "status": 204, "headers": cors.preflight(given)})
+            await send({"type": "http.response.body", "body": b""})
+        elif (refusal := self._gate.wrong_token(given)) is not None:
+            await self._refuse(scope, send, refusal)
         elif (manager := self._manager) is None:
             self._log.warn("such requests", _NOT_RUNNING)
             await _respond(send, Refusal(503, "not running"))
         else:
             vouch(scope, True)
-            session_id = dict(headers).get(_SESSION_HEADER) if scope["method"] == "GET" else None
+            session_id = given.get(_SESSION_HEADER, [None])[-1] if scope["method"] == "GET" else None
             await self._serve(manager, session_id, scope, receive, send)
+
+    async def _refuse(self, scope: ASGIMessage, send: Send, refusal: Refusal) -> None:
+        vouch(scope, False)
+        self._log.warn("refused requests", "refused a request: %s", refusal.reason)
+        await _respond(send, refusal)
 
     async def _serve(
         self,
@@ -159,6 +181,8 @@ class HttpApp:
 
         async def watched(message: ASGIMessage) -> None:
             nonlocal opened, ended, stalled
+            if is_cancelled_answer(message.get("body", b"")):
+                return  # a request that its client took back gets no answer: its stream ends
             # Bytes per second. A client that reads a large message at this rate is slow, but not gone.
             with anyio.move_on_after(self._stall_seconds + len(message.get("body", b"")) / 2**14) as patience:
                 await send(message)
@@ -195,6 +219,19 @@ class HttpApp:
                     self._server.sessions.stream_closed(stream_of)
         if exchange.cancelled_caught and opened and not ended and not stalled:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _with_headers(send: Send, headers: cors.Headers) -> Send:
+    """`send`, with these headers in the answer."""
+    if not headers:
+        return send
+
+    async def sending(message: ASGIMessage) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *headers]}
+        await send(message)
+
+    return sending
 
 
 async def _respond(send: Send, refusal: Refusal) -> None:

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.agent.seat.place import NotSharedError
@@ -16,15 +16,18 @@ from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.office_mcp.agent import OfficeAgent
 from a2c_smcp.office_mcp.tool_names import checked_labels
 from a2c_smcp.utils.loops import fast_command_loop
-from a2c_smcp.web.hosts import is_unspecified
+from a2c_smcp.web.hosts import is_loopback, is_unspecified
 
 if TYPE_CHECKING:
     from a2c_smcp.office_mcp.tools import SearchMode
 from a2c_smcp.terminal.screen import say
 
-__all__ = ["HttpOptions", "OfficeOptions", "run", "seated"]
+__all__ = ["NO_TOKEN", "HttpOptions", "OfficeOptions", "run", "seated"]
 
 logger = logging.getLogger(__name__)
+
+#: Instead of a token: hosts need none.
+NO_TOKEN: Final = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class HttpOptions:
     port: int
     host: str = "127.0.0.1"
     token: str | None = field(default=None, repr=False)
-    """If it is `None`, a new token is made and printed."""
+    """If it is `None`, a new token is made and printed. `NO_TOKEN` lets hosts in without one, on loopback only."""
     allowed_hosts: tuple[str, ...] = ()
 
 
@@ -69,6 +72,12 @@ def _check_names(http: HttpOptions) -> None:
     if is_unspecified(http.host) and not http.allowed_hosts:
         ways = "as in --allowed-host mcp.example.com, or --allowed-host '*' for all"
         raise ValueError(f"say by which names {http.host} is reached, {ways}")
+    if http.token == NO_TOKEN and not is_loopback(http.host):
+        raise ValueError(
+            f"--http-token none is for this machine only: every machine that reaches {http.host} could use the office"
+        )
+    if http.token == NO_TOKEN and "*" in http.allowed_hosts:
+        raise ValueError("--http-token none with --allowed-host '*' would let every web page use the office")
 
 
 async def _serve(options: OfficeOptions) -> None:
@@ -89,10 +98,9 @@ async def _serve(options: OfficeOptions) -> None:
         if options.http is None:
             await stdio.serve(server.mcp)
             return
-        token = options.http.token or secrets.token_urlsafe(24)
+        token, shown = _token(options.http)
 
         def ready(address: str) -> None:
-            shown = "the one that you gave" if options.http and options.http.token else token
             say(f"a2c mcp ready on {address}; bearer token: {shown}", err=True)
 
         await http.serve(
@@ -103,6 +111,16 @@ async def _serve(options: OfficeOptions) -> None:
             hosts=options.http.allowed_hosts,
             ready=ready,
         )
+
+
+def _token(http: HttpOptions) -> tuple[str | None, str]:
+    """The token that hosts need, and how it is printed."""
+    if http.token == NO_TOKEN:
+        return None, "none: every program on this machine can use the office"
+    if http.token:
+        return http.token, "the one that you gave"
+    made = secrets.token_urlsafe(24)
+    return made, made
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
 from a2c_smcp.errors import BadRequestError, ConnectionLostError, SMCPError
-from a2c_smcp.mcp_server.mcp_server_internals import connection_of
+from a2c_smcp.mcp_server.mcp_server_internals import connection_of, was_taken_back
 from a2c_smcp.mcp_server.tools import ToolCall
 from a2c_smcp.office_mcp.argument_check import argument_problem
 from a2c_smcp.office_mcp.model_answers import answered, failed_on_the_way, for_model, refused
@@ -122,18 +122,23 @@ class OfficeTools:
                     raise
                 result = await agent.call_tool(computer, tool, arguments, self._timeout, on_progress=listener)
         except asyncio.CancelledError:
-            logger.warning(
-                "the host took back its call of %s on %s after %.1f s: raise its own limit if that is too soon",
-                in_log(tool),
-                in_log(computer),
-                time.monotonic() - started,
-            )
+            self._log_cancelled(call, computer, tool, time.monotonic() - started)
             raise
         except SMCPError as error:
             if problem is not None and isinstance(error, ConnectionLostError):
                 return refused(_unusable(problem))  # it was not sent
             return failed_on_the_way(error, computer, self._timeout)
         return for_model(result, computer, self._timeout)
+
+    def _log_cancelled(self, call: ToolCall, computer: str, tool: str, seconds: float) -> None:
+        if was_taken_back(call.context.session):
+            what = "the host took back its call of %s on %s after %.1f s: raise its own limit if that is too soon"
+        elif call.context.request is not None:
+            # Since 2026-07-28 a client over HTTP takes a call back by closing its stream.
+            what = "the host closed its request of %s on %s after %.1f s: it has ended, or its own limit has passed"
+        else:
+            what = "the host has gone: its call of %s on %s ends after %.1f s"
+        logger.warning(what, in_log(tool), in_log(computer), seconds)
 
     def _shorten(self, error: BadRequestError) -> bool:
         """Whether the server refused the call because it allows less time. If so, its limit is used from now on."""

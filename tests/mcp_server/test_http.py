@@ -170,6 +170,40 @@ async def test_an_application_whose_lifespan_was_forgotten_says_so(caplog: pytes
         pass  # and again
 
 
+# --- sessions of the old era
+
+
+async def test_a_call_that_its_client_took_back_gets_no_answer() -> None:
+    server = make_server()
+    async with serving(server.http_app()) as url, httpx2.AsyncClient(timeout=DEADLINE) as web:
+        client = Deaf(url, LEGACY)
+        await client._initialize(web, DOOR)
+        headers = {**ACCEPT, "mcp-session-id": client._session}
+        waiting = _message(3, "tools/call", name="wait", arguments={"seconds": 600})
+        async with web.stream("POST", f"{url}/mcp", headers=headers, content=waiting) as stream:
+            cancel = _message(None, "notifications/cancelled", requestId=3)
+            assert (await web.post(f"{url}/mcp", headers=headers, content=cancel)).status_code == 202
+            heard = [line async for line in stream.aiter_lines() if line.startswith("data:")]
+        assert heard == []
+        client.vanish()
+
+
+async def test_after_a_restart_a_session_is_not_found_and_a_new_one_can_begin() -> None:
+    app, client = make_server().http_app(), None
+    for _ in range(2):
+        async with serving(app) as url, httpx2.AsyncClient(timeout=DEADLINE) as web:
+            if client is not None:  # its session was the first server's
+                for method in ("POST", "GET", "DELETE"):
+                    headers = {**ACCEPT, "mcp-session-id": client._session, "mcp-protocol-version": "2025-11-25"}
+                    body = _message(7, "tools/list") if method == "POST" else b""
+                    answer = await web.request(method, f"{url}/mcp", headers=headers, content=body)
+                    assert answer.status_code == 404
+            client = Deaf(url, LEGACY)
+            await client._initialize(web, DOOR)
+            assert client._session
+            client.vanish()
+
+
 # --- stopping
 
 

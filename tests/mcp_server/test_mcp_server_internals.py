@@ -11,7 +11,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.session import ServerSession
 
 from a2c_smcp.mcp_server import mcp_server_internals
-from a2c_smcp.mcp_server.mcp_server_internals import FuncMetadata, func_metadata
+from a2c_smcp.mcp_server.mcp_server_internals import FuncMetadata, func_metadata, is_cancelled_answer
 
 #: What is handed on as it is, and where mcp has it.
 HANDED_ON = {
@@ -19,6 +19,7 @@ HANDED_ON = {
     "FuncMetadata": "mcp.server.mcpserver.utilities.func_metadata",
     "func_metadata": "mcp.server.mcpserver.utilities.func_metadata",
     "SUBSCRIPTION_ID_META_KEY": "mcp.shared.subscriptions",
+    "REQUEST_CANCELLED": "mcp.server.streamable_http",
 }
 
 
@@ -29,7 +30,7 @@ def test_what_is_handed_on_is_where_it_was(name: str, module: str) -> None:
 
 
 def test_every_name_has_its_test_and_is_imported_from_nowhere_else() -> None:
-    assert {*HANDED_ON, "connection_of"} == set(mcp_server_internals.__all__)
+    assert {*HANDED_ON, "connection_of", "is_cancelled_answer", "was_taken_back"} == set(mcp_server_internals.__all__)
     folder = Path(mcp_server_internals.__file__).parent
     found = [
         (file.name, node.module)
@@ -44,6 +45,28 @@ def test_every_name_has_its_test_and_is_imported_from_nowhere_else() -> None:
 def test_a_session_has_its_connection_and_that_its_state_its_end_and_its_id() -> None:
     assert "self._connection = connection" in inspect.getsource(ServerSession.__init__)
     assert {"state", "exit_stack", "session_id"} <= Connection.__annotations__.keys()
+
+
+def test_a_session_knows_whether_its_request_was_taken_back() -> None:
+    from mcp.shared.dispatcher import DispatchContext
+
+    assert "self._request_outbound = request_outbound" in inspect.getsource(ServerSession.__init__)
+    assert hasattr(DispatchContext, "cancel_requested")
+
+
+def test_only_mcps_answer_to_a_cancelled_request_is_one() -> None:
+    answer = (
+        b'event: message\r\ndata: {"jsonrpc":"2.0","id":3,"error":{"code":-32800,"message":"Request cancelled"}}\r\n'
+    )
+    assert is_cancelled_answer(answer)
+    for other in (
+        b"",
+        b'data: {"jsonrpc":"2.0","id":3,"result":{"text":"\\"code\\":-32800"}}\r\n',
+        b'data: {"jsonrpc":"2.0","id":3,"result":{"error":{"code":-32800}}}\r\n',
+        b'data: {"code":-32800\r\n',
+        b'data: ["code":-32800]\r\n',
+    ):
+        assert not is_cancelled_answer(other)
 
 
 def test_a_typed_function_is_read_by_mcp() -> None:

@@ -289,6 +289,48 @@ async def test_without_a_token_one_is_made_and_printed(place: Place) -> None:
         await process.wait()
 
 
+async def test_a_client_that_can_send_no_token_comes_in_where_none_is_asked_for(place: Place) -> None:
+    with over_http(place, "--http-token", "none") as address:
+        async with httpx2.AsyncClient(timeout=60) as client:
+            for headers, expected in (({}, 400), ({"host": "evil.example"}, 421), ({"origin": "http://evil"}, 403)):
+                accept = {"accept": "application/json, text/event-stream", **headers}
+                answer = await client.post(address, headers=accept, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+                assert answer.status_code == expected
+        async with connected(streamable_http_client(address), ERAS[1]) as (host, _):
+            assert OWN[0] in await names(host)
+
+
+async def test_a_host_that_was_killed_is_not_told_to_raise_its_limit(place: Place) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *place.command("--computer", "desk"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    sleeping = {"name": "sleep", "arguments": {"seconds": 600}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": info},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": sleeping},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": sleeping},
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}},
+    ]
+    assert process.stdin is not None
+    assert process.stderr is not None
+    with anyio.fail_after(90):
+        for expected, some in ((1, messages[:3]), (2, messages[3:4]), (1, messages[4:])):
+            process.stdin.write(b"".join(json.dumps(message).encode() + b"\n" for message in some))
+            await place.runs("desk", expected)
+        process.stdin.close()
+        errors = (await process.stderr.read()).decode()
+        await process.wait()
+    await place.runs("desk", 0)
+    assert errors.count("raise its own limit") == 1
+    assert errors.count("the host has gone: its call of sleep on desk ends") == 1
+
+
 # --- not there yet
 
 
@@ -363,6 +405,11 @@ async def test_stdout_is_the_hosts_and_the_end_of_stdin_ends_it(place: Place) ->
         (["--as", "a=b c"], "short name"),
         (["--http", "0", "--http-host", "0.0.0.0"], "by which names 0.0.0.0 is reached, as in --allowed-host"),
         (["--http", "0", "--http-token", "a b"], "bearer token"),
+        (
+            ["--http", "0", "--http-token", "none", "--http-host", "10.0.0.1"],
+            "every machine that reaches 10.0.0.1 could use the office",
+        ),
+        (["--http", "0", "--http-token", "none", "--allowed-host", "*"], "would let every web page use the office"),
     ],
 )
 def test_options_that_make_no_sense_are_said_to(

@@ -34,18 +34,27 @@ async def test_at_most_ten_leave_in_any_second_and_the_last_always() -> None:
     assert len(sent) > 10
 
 
-async def test_the_first_leaves_at_once_and_one_that_waits_is_the_latest() -> None:
+async def test_the_first_leaves_at_once_and_of_those_that_wait_the_first_three_and_the_latest() -> None:
     sent = Sent()
     paced = LatestOnly(sent.send, PROGRESS_SECONDS)
     paced.put(1, None, None)
     await asyncio.sleep(0)
     assert sent.progress == [1]
-    for step in (2, 3, 4):
+    for step in (2, 3, 4, 5, 6):
         paced.put(step, None, None)
-    while len(sent) < 2:  # noqa: ASYNC110 - until it is its turn
+    while len(sent) < 4:  # noqa: ASYNC110 - until it is their turn
         await asyncio.sleep(0.01)
-    assert sent.progress == [1, 4]
+    assert sent.progress == [1, 2, 3, 6]
     paced.stop()
+
+
+async def test_the_end_hands_on_all_that_is_left_of_the_first_three() -> None:
+    sent = Sent()
+    paced = LatestOnly(sent.send, PROGRESS_SECONDS)
+    for step in (1, 2, 3, 4, 5):
+        paced.put(step, None, None)
+    await paced.end()
+    assert sent.progress == [1, 2, 3, 5]
 
 
 async def test_nothing_leaves_after_the_end() -> None:
