@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 import mcp_types as types
@@ -21,7 +22,7 @@ from a2c_smcp.office_mcp.tool_directory import MOST_TOOLS
 from a2c_smcp.office_mcp.watching import WatchedOffice, window_uri
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.utils.dpe_uri import IMAGE_SIDES, is_dpe_uri, with_image
-from a2c_smcp.utils.text import cut
+from a2c_smcp.utils.text import cut, on_one_line
 
 __all__ = ["OwnTool", "context_tools", "own_tool"]
 
@@ -172,7 +173,21 @@ class _Reader:
                 more = f" (of which the first {MOST_TOOLS} are used)" if len(view.tools) > MOST_TOOLS else ""
                 lines.append(f"- {name}: {len(view.tools)} tools{more}{called}")
             lines += [f"  - its MCP server {line}" for line in down[name]]
+            lines += await self._left_out(name)
         return answered("\n".join(lines))
+
+    async def _left_out(self, computer: str) -> list[str]:
+        """A line about the tools whose schemas are shown without what some hosts cannot read."""
+        directory = self._office.directory
+        while directory.list_some():  # noqa: ASYNC110 - it does work, and lets others run in between
+            await asyncio.sleep(0)
+        found = directory.left_out.get(computer, {})
+        if not found:
+            return []
+        shown = [f"{cut(name, 100)} ({', '.join(what)})" for name, what in islice(found.items(), 10)]
+        more = f", and {len(found) - 10} more" if len(found) > 10 else ""
+        names = on_one_line("; ".join(shown))
+        return [f"  - schemas that are shown without what some hosts cannot read: {names}{more}"]
 
     # --- windows
 

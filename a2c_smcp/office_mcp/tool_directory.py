@@ -17,9 +17,13 @@ from a2c_smcp.office_mcp.sizing import MODEL_SIZE
 from a2c_smcp.office_mcp.tool_names import tool_names
 from a2c_smcp.results import ANNOTATION_KEY, TITLE_KEY
 from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.utils.bounded import BoundedDict
+from a2c_smcp.utils.json_sizes import json_or_none
+from a2c_smcp.utils.limited_log import LimitedLog
+from a2c_smcp.utils.readable_schemas import ReadableSchema, input_schema, outline, output_schema
 from a2c_smcp.utils.text import cut, harmless, in_log, printable
 
-__all__ = ["MOST_TOOLS", "OfficeTool", "ToolDirectory", "described"]
+__all__ = ["MOST_TOOLS", "ListedTool", "OfficeTool", "SchemaNews", "ToolDirectory", "described"]
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +41,9 @@ class _DirectoryBounds:
     annotations: int = 10_000
     indexed: int = 4000  # of one text, for a search
     indexed_of_a_computer: int = 1_000_000  # of all texts of one computer
+    shown_of_a_tool: int = 4000  # of schemas and descriptions, on average over the tools of a computer
+    room_for_tools: int = 64  # a computer with fewer tools gets room for so many
+    description_at_least: int = 200  # also where no room is left
 
 
 _MOST: Final = _DirectoryBounds()
@@ -50,32 +57,74 @@ class OfficeTool:
     computer: str
     tool: SMCPTool
 
-    def as_mcp(self) -> types.Tool | None:
-        """The tool as MCP lists it. If its definition is not MCP's, `None` and a warning."""
-        schema, output = self.tool["params_schema"], self.tool.get("return_schema")
-        if not _is_object_schema(schema):
-            name, computer = in_log(self.tool["name"]), in_log(self.computer)
-            logger.warning("the tool %s of %s is hidden: its schema is not MCP's", name, computer)
-            return None
-        return types.Tool(
+    def as_mcp(self, room: int) -> "ListedTool":
+        """The tool as MCP lists it, with schemas that every host can read. `room` is how many characters its schemas
+        and its description may have. If they have more, the schema is an outline, and the description is cut.
+        """
+        arguments, output = input_schema(self.tool["params_schema"]), output_schema(self.tool.get("return_schema"))
+        if _size(arguments.schema) + _size(output.schema) > room:
+            arguments, output = outline(self.tool["params_schema"]), ReadableSchema(None)
+        if _size(arguments.schema) > room:
+            arguments = ReadableSchema({"type": "object"}, arguments.changes)
+        room -= _size(arguments.schema) + _size(output.schema)
+        about = cut(
+            self.tool["description"] or self.tool["name"], min(MODEL_SIZE, max(room, _MOST.description_at_least))
+        )
+        tool = types.Tool(
             name=self.name,
             title=printable(f"{cut(_title(self.tool) or self.tool['name'], _MOST.title)} ({self.computer})"),
-            description=harmless(
-                f"On {self.computer}: {cut(self.tool['description'] or self.tool['name'], MODEL_SIZE)}"
-            ),
-            input_schema=schema,
-            output_schema=output if _is_object_schema(output) else None,
+            description=harmless(f"On {self.computer}: {about}"),
+            input_schema=arguments.schema or {"type": "object"},
+            output_schema=output.schema,
             annotations=_annotations(self.tool),
         )
+        return ListedTool(tool, (*arguments.changes, *output.changes), room - len(about))
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """A tool as MCP lists it, what its schemas do not say because a host could not read it, and the room that is left
+    for other tools of its computer.
+    """
+
+    tool: types.Tool
+    left_out: tuple[str, ...]
+    room: int
+
+
+class SchemaNews:
+    """Logs what is left out of the schemas of tools: of each tool once, and of each computer a few lines a second."""
+
+    def __init__(self) -> None:
+        self._told: BoundedDict[tuple[str, str], tuple[str, ...]] = BoundedDict(10_000)
+        self._log = LimitedLog(logger)
+
+    def tell(self, computer: str, tool: str, left_out: tuple[str, ...]) -> None:
+        if self._told.get((computer, tool)) != left_out:
+            self._told.put((computer, tool), left_out)
+            text = "the schema of %s on %s is shown without what some hosts cannot read: %s"
+            self._log.warn(computer, text, in_log(tool), in_log(computer), in_log(", ".join(left_out)))
 
 
 class ToolDirectory:
     """The tools of an office by computer. It never changes: a new state of the office is a new directory."""
 
     def __init__(
-        self, tools: Mapping[str, Sequence[SMCPTool]], short: Mapping[str, str] | None = None, *, plain: bool = False
+        self,
+        tools: Mapping[str, Sequence[SMCPTool]],
+        short: Mapping[str, str] | None = None,
+        *,
+        plain: bool = False,
+        news: SchemaNews | None = None,
     ) -> None:
         self.tools = tools
+        self.left_out: dict[str, dict[str, tuple[str, ...]]] = {}
+        """Of each computer the tools whose schemas do not say everything, and what they do not say."""
+        self._news = news or SchemaNews()
+        self._room = {
+            computer: _MOST.shown_of_a_tool * min(max(len(found), _MOST.room_for_tools), MOST_TOOLS)
+            for computer, found in tools.items()
+        }
         pairs = {(computer, tool["name"]): tool for computer, found in tools.items() for tool in found[:MOST_TOOLS]}
         names = tool_names(pairs, short, plain=plain)
         self._by_pair = {pair: OfficeTool(names[pair], pair[0], tool) for pair, tool in pairs.items()}
@@ -90,8 +139,14 @@ class ToolDirectory:
         """Make the next few tools of the `listing`. Returns whether there may be more. Thousands of tools with long
         descriptions take a second, so others get their turn in between.
         """
-        entries = list(islice(self._unlisted, 20))
-        self._listing += [tool for entry in entries if (tool := entry.as_mcp()) is not None]
+        entries = list(islice(self._unlisted, 5))
+        for entry in entries:
+            shown = entry.as_mcp(self._room[entry.computer])
+            self._room[entry.computer] = shown.room
+            self._listing.append(shown.tool)
+            if shown.left_out:
+                self.left_out.setdefault(entry.computer, {})[entry.tool["name"]] = shown.left_out
+                self._news.tell(entry.computer, entry.tool["name"], shown.left_out)
         return bool(entries)
 
     @property
@@ -170,18 +225,8 @@ def _parameters(tool: SMCPTool) -> Iterable[str]:
     return found if isinstance(found, Mapping) else ()
 
 
-def _is_object_schema(schema: Any) -> bool:
-    """Whether every version of MCP accepts it as the schema of a tool. One bad schema would spoil the whole list."""
-    if not isinstance(schema, Mapping) or schema.get("type") != "object":
-        return False
-    properties, required = schema.get("properties") or {}, schema.get("required") or []
-    return (
-        isinstance(schema.get("$schema"), str | None)
-        and isinstance(properties, Mapping)
-        and all(isinstance(each, Mapping | bool) for each in properties.values())
-        and isinstance(required, list)
-        and all(isinstance(name, str) for name in required)
-    )
+def _size(schema: Mapping[str, Any] | None) -> int:
+    return 0 if schema is None else len(json_or_none(schema) or "")
 
 
 def _title(tool: SMCPTool) -> str | None:

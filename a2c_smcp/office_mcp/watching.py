@@ -13,7 +13,7 @@ from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.errors import BadRequestError, SMCPError
 from a2c_smcp.office_mcp.agent import OfficeAgent
 from a2c_smcp.office_mcp.remembered_office import RememberedOffice, ToolsByComputer
-from a2c_smcp.office_mcp.tool_directory import ToolDirectory
+from a2c_smcp.office_mcp.tool_directory import SchemaNews, ToolDirectory
 from a2c_smcp.office_mcp.tool_names import computer_label
 from a2c_smcp.smcp import GetFinderRet
 from a2c_smcp.types import Desktop
@@ -58,6 +58,7 @@ class WatchedOffice:
         self.agent = agent
         self.only = only
         self._short = short or {}
+        self._schema_news = SchemaNews()
         self.directory = ToolDirectory({})
         self.tools_given = self.resources_given = False
         """Whether a host has asked for the list. Before that a change is not announced. Clients of mcp 1.x fail if a
@@ -221,7 +222,7 @@ class WatchedOffice:
         known = {name: view.tools for name, view in views.items() if view.tools is not None}
         tools = {**self.remembered, **known}
         if tools != self.directory.tools:
-            self.directory = ToolDirectory(tools, self._short, plain=self.only is not None)
+            self.directory = ToolDirectory(tools, self._short, plain=self.only is not None, news=self._schema_news)
             for each in self.directory.by_name.values():
                 self.known.put(each.name, (each.computer, each.tool["name"]))
             if self.tools_given:

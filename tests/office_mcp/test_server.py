@@ -188,13 +188,22 @@ async def test_short_names_that_cannot_be_are_refused(make_agent: MakeAgent, sho
         office_server(agent, short_names=short)
 
 
-async def test_a_tool_with_a_definition_that_is_none_is_hidden(
-    make_agent: MakeAgent, make_computer: MakeComputer, caplog: pytest.LogCaptureFixture
+async def test_a_tool_with_a_schema_that_hosts_cannot_read_is_shown_and_called_with_any_arguments(
+    make_agent: MakeAgent, make_computer: MakeComputer
 ) -> None:
     odd = {**a_tool("odd"), "return_schema": {"type": "object", "properties": 7}, "params_schema": {"type": 7}}
-    await make_computer("laptop", lambda computer: setattr(computer, "tools", [odd, a_tool("echo")]))
+
+    def setup(computer: FakeComputer) -> None:
+        computer.tools = [odd, a_tool("echo")]
+        answering(lambda request: FakeComputer.result(str(request["params"])))(computer)
+
+    await make_computer("laptop", setup)
     async with host(await make_agent()) as (client, _):
-        assert "laptop__echo" in await names(client)
+        assert {"laptop__odd", "laptop__echo"} <= set(await names(client))
+        assert await say(client, "laptop__odd", type=[7]) == "{'type': [7]}"
+        said = await say(client, "list_computers")
+        assert "schemas that are shown without what some hosts cannot read: odd (" in said
+        assert "echo" not in said
 
 
 # --- failures that a model can read

@@ -1,12 +1,16 @@
 """The tools of an office at one moment, also of computers that have far too many."""
 
+import logging
 from typing import Any
 
-from a2c_smcp.office_mcp.tool_directory import MOST_TOOLS, ToolDirectory
+import pytest
+
+from a2c_smcp.office_mcp.tool_directory import MOST_TOOLS, SchemaNews, ToolDirectory
 
 
-def a_tool(name: str, description: str = "Reads") -> Any:
-    return {"name": name, "description": description, "params_schema": {"type": "object"}, "return_schema": None}
+def a_tool(name: str, description: str = "Reads", schema: Any = None, output: Any = None) -> Any:
+    arguments = {"type": "object"} if schema is None else schema
+    return {"name": name, "description": description, "params_schema": arguments, "return_schema": output}
 
 
 def test_of_a_computer_with_far_too_many_tools_some_are_taken_and_others_lose_none() -> None:
@@ -20,3 +24,34 @@ def test_of_a_computer_with_far_too_many_tools_some_are_taken_and_others_lose_no
 def test_a_tool_that_is_described_by_its_name_is_found_by_it() -> None:
     directory = ToolDirectory({"pc": [a_tool("a", "send the mail"), a_tool("mail", "mail")]})
     assert [found.tool["name"] for found in directory.search("mail")] == ["mail", "a"]
+
+
+def test_what_is_left_out_of_schemas_is_kept_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    odd = a_tool("odd", schema={"type": "object", "properties": {"a": {"type": "int"}}}, output={"type": "array"})
+    news = SchemaNews()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            directory = ToolDirectory({"pc": [a_tool("plain"), odd]}, news=news)
+            assert [tool.name for tool in directory.listing] == ["pc__plain", "pc__odd"]
+    assert directory.left_out == {
+        "pc": {"odd": ("type with a value that hosts refuse", "an output schema (a type that is not object)")}
+    }
+    [record] = [record for record in caplog.records if "cannot read" in record.message]
+    assert "odd on pc" in record.getMessage()
+    listed = directory.listing[1]
+    assert listed.input_schema == {"type": "object", "properties": {"a": {"type": "integer"}}}
+    assert listed.output_schema is None
+    # What is shown is not what is checked.
+    assert directory.by_name["pc__odd"].tool["params_schema"]["properties"]["a"] == {"type": "int"}
+
+
+def test_a_computer_that_fills_the_list_gets_outlines_and_others_lose_nothing() -> None:
+    about = {f"a{n}": {"type": "string", "description": "x" * 500} for n in range(50)}
+    large = [a_tool(f"t{n}", "y" * 20_000, {"type": "object", "properties": about}) for n in range(39)]
+    honest = [a_tool("echo", "Echo " * 100, {"type": "object", "properties": about})]
+    directory = ToolDirectory({"evil": large, "pc": honest})
+    shown = {tool.name: tool.model_dump_json() for tool in directory.listing}
+    assert len(shown) == 40
+    assert sum(len(text) for name, text in shown.items() if name.startswith("evil")) < 350_000
+    assert "a49" in directory.listing[-1].input_schema["properties"]
+    assert "x" * 500 in shown["pc__echo"] and directory.listing[-1].description == f"On pc: {'Echo ' * 100}"
