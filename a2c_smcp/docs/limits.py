@@ -116,6 +116,10 @@ class FormatBounds:
     """The part of its cells that has text. A form with many boxes has less."""
     table_row_lines: int = 4
     """Lines of text that a row has on average. A grid with more has no lines between its rows."""
+    table_pitch: float = 1.8
+    """Sizes of the letters from a line of a cell to the next. With more they are no text that goes on."""
+    table_odd_cells: float = 0.05
+    """The part of its cells that may be no rectangle. In a drawing more of them are."""
     table_cut_words: float = 0.1
     """Words that a line may run through, by the number of cells. In a drawing it runs through more."""
     table_cell: int = 1500

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from a2c_smcp.docs.formats.pdf_areas import Area, seen_edges
 from a2c_smcp.docs.formats.pdf_tables import filled, grids
 from a2c_smcp.docs.formats.pdf_text import Box, Glyph, lines_of
 from a2c_smcp.mcp_server.documents import Page
@@ -30,6 +31,11 @@ def test_letters_that_are_moved_apart_a_little_stay_one_word() -> None:
 def test_words_in_objects_of_their_own_are_not_split() -> None:
     # Helvetica's "T" is 6.1 points wide here, so the second object starts where the first one ends.
     assert texts(page_of("\n".join([say(72, 700, "T"), say(78.1, 700, "ika")]))) == ["Tika"]
+
+
+def test_letters_that_are_spaced_out_stay_one_word() -> None:
+    spaced = "BT /F1 10 Tf 3 Tc 1 0 0 1 72 700 Tm (Singapor) Tj 0 Tc (e and Rome) Tj ET"
+    assert texts(page_of(spaced)) == ["Singapore and Rome"]
 
 
 def test_chinese_text_with_gaps_has_no_blanks() -> None:
@@ -193,6 +199,66 @@ def test_a_column_without_lines_beside_ruled_rows_has_its_lines_in_the_rows() ->
     names = [say(75, 685, "what"), say(175, 685, "costs")]
     rows = [f"{say(75, 665 - 20 * n, name)} {say(175, 665 - 20 * n, f'{n}00')}" for n, name in enumerate(COSTS)]
     assert table_of(frame, *rules, *names, *rows)[1:] == [[name, f"{n}00"] for n, name in enumerate(COSTS)]
+
+
+def test_labels_that_stand_far_apart_in_a_tall_cell_are_in_their_rows() -> None:
+    frame = "72 560 200 120 re S 172 560 m 172 680 l S"
+    rules = [f"172 {y} m 272 {y} l S" for y in (660, 640, 620, 600, 580)]
+    figures = [say(175, 665 - 20 * n, f"{n}00") for n in range(6)]
+    labels = [say(75, 665 - 20 * n, name) for n, name in {0: "gross", 3: "costs", 5: "net"}.items()]
+    names = ["gross", "", "", "costs", "", "net"]
+    assert table_of(frame, *rules, *figures, *labels) == [[name, f"{n}00"] for n, name in enumerate(names)]
+    tight = [say(75, 665 - 12 * n, name) for n, name in enumerate(("all that", "is in this", "one text"))]
+    assert table_of(frame, *rules, *figures, *tight)[0] == ["all that is in this one text", "000"]
+
+
+def test_boxes_with_lines_between_them_are_a_drawing() -> None:
+    boxes = "72 600 100 60 re S 172 630 m 250 630 l S 250 560 100 120 re S 300 560 m 300 520 l S 72 480 278 40 re S"
+    words = [say(80, 640, "Start"), say(180, 640, "goes to"), say(255, 640, "Work"), say(80, 490, "End")]
+    page = page_of("\n".join([boxes, *words]))
+    assert not any(isinstance(element, Table) for element in page.elements)
+    [grid] = grids(
+        [Box(0, y, 90, y) for y in (0, 90)]
+        + [Box(x, 0, x, 90) for x in (0, 90)]
+        + [Box(30, 0, 30, 30), Box(30, 30, 90, 30)]
+    )
+    assert len(grid.odd_cells) == 1
+
+
+def test_a_hyphen_at_the_end_of_a_cell_is_kept() -> None:
+    cells = [["-code-", "-rent-"], ["-one-", "-two-"]]
+    words = [say(75 + 100 * c, 685 - 20 * r, text) for r, row in enumerate(cells) for c, text in enumerate(row)]
+    assert table_of(ruled([72, 172, 272], [700, 680, 660]), *words) == cells
+
+
+# --- coloured areas
+
+
+def area(x: float, y: float, width: float, height: float, grey: float) -> str:
+    return f"{grey} g {x} {y} {width} {height} re f 0 g"
+
+
+def test_areas_in_the_colour_of_what_is_behind_them_are_no_cells() -> None:
+    block = "0.9 g 72 640 300 60 re B 0 g"
+    words = [(80, 680, "1 to be"), (80, 665, "2 or not"), (80, 650, "3 to be")]
+    marks = [area(x + 40 * part, y - 2, 38, 12, 0.9) for x, y, _ in words for part in range(3)]
+    page = page_of("\n".join([block, *marks, *(say(x, y, word) for x, y, word in words)]))
+    assert texts(page) == ["1 to be 2 or not 3 to be"]
+
+
+def test_areas_in_two_colours_are_the_rows_of_a_table() -> None:
+    rows = [area(72 + 100 * c, 680 - 20 * r, 100, 20, (0.8, 0.6)[(r + c) % 2]) for r in range(3) for c in range(2)]
+    words = [say(75 + 100 * (n % 2), 685 - 20 * (n // 2), f"{n}{n}") for n in range(6)]
+    assert table_of(*rows, *words) == [["00", "11"], ["22", "33"], ["44", "55"]]
+
+
+def test_an_edge_between_areas_of_one_colour_is_not_seen() -> None:
+    grey, red = (200, 200, 200), (200, 0, 0)
+    upper, lower, other = Area(Box(0, 0, 50, 10), grey), Area(Box(0, 10, 50, 20), grey), Area(Box(0, 20, 50, 30), red)
+    level = sorted(edge.y0 for edge in seen_edges([upper, lower, other]) if edge.y0 == edge.y1)
+    assert level == [0, 20, 20, 30]
+    assert seen_edges([Area(Box(0, 0, 50, 10), (255, 255, 255))]) == []
+    assert len(seen_edges([Area(Box(0, 0, 50, 10), (255, 255, 255), is_lined=True)])) == 4
 
 
 def test_pieces_of_one_line_in_a_cell_are_no_rows() -> None:

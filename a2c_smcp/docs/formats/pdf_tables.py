@@ -43,12 +43,27 @@ class Grid:
     def box(self) -> Box:
         return Box(self.xs[0], self.ys[0], self.xs[-1], self.ys[-1])
 
+    @property
+    def odd_cells(self) -> AbstractSet[int]:
+        """The cells that are not rectangles. Tables have none; boxes and lines of a drawing leave such cells."""
+        places: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for row, numbers in enumerate(self.cell_of):
+            for column, number in enumerate(numbers):
+                places[number].append((row, column))
+        return {number for number, found in places.items() if len(found) < _extent(found)}
+
     def cell_at(self, box: Box) -> int | None:
         """The cell in which the middle of a box is."""
         x, y = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
         column, row = bisect_right(self.xs, x) - 1, bisect_right(self.ys, y) - 1
         inside = 0 <= column < len(self.xs) - 1 and 0 <= row < len(self.ys) - 1
         return self.cell_of[row][column] if inside else None
+
+
+def _extent(places: Sequence[tuple[int, int]]) -> int:
+    """How many places the smallest rectangle has that holds these places."""
+    rows, columns = zip(*places, strict=True)
+    return int((max(rows) - min(rows) + 1) * (max(columns) - min(columns) + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +225,9 @@ def filled(grid: Grid, glyphs: Sequence[Glyph]) -> RuledTable | None:
     cells = _by_cell(where, glyphs)
     if cut_words > max(1, FORMATS.table_cut_words * len(cells)) or _is_turned(glyphs):
         return None
+    odd = grid.odd_cells & cells.keys()
+    if len(odd) > FORMATS.table_odd_cells * len(cells):
+        return None
     lines = {number: _from_top(list(lines_of(inside))) for number, inside in cells.items()}
     tallest = 0
     rows: list[list[str]] = []
@@ -286,11 +304,20 @@ def _by_row(grid: Grid, lines: dict[int, list[TextLine]]) -> list[dict[int, list
     for number, inside in lines.items():
         rows = rows_of[number]
         places = [bisect_right(grid.ys, _middle(line)) - 1 for line in inside]
-        levels = len(_one_a_level(inside))
-        one_each = len(set(places)) == levels >= max(3, 0.8 * len(rows)) and set(places) <= set(rows)
-        for row, line in zip(places if one_each else [rows[0]] * len(inside), inside, strict=True):
+        levels = _one_a_level(inside)
+        one_each = len(set(places)) == len(levels) >= max(3, 0.8 * len(rows))
+        own_rows = (one_each or _is_loose(levels)) and set(places) <= set(rows)
+        for row, line in zip(places if own_rows else [rows[0]] * len(inside), inside, strict=True):
             found[row].setdefault(number, []).append(line)
     return found
+
+
+def _is_loose(levels: Sequence[TextLine]) -> bool:
+    """Whether lines stand too far apart to be one text: the labels of several rows, for example."""
+    if len(levels) < 3:
+        return False
+    pitch = (_middle(levels[-1]) - _middle(levels[0])) / (len(levels) - 1)
+    return pitch > FORMATS.table_pitch * max(levels[0].size, 1.0)
 
 
 def _as_rows(here: dict[int, list[TextLine]], below: AbstractSet[int]) -> list[dict[int, list[TextLine]]]:

@@ -302,4 +302,4 @@ def running_text(lines: Iterable[TextLine]) -> str:
             parts.append(" ")
         parts.append(line.text)
         last, divided = line.text, line.divided
-    return "".join(parts)
+    return "".join([*parts, "-" if divided else ""])

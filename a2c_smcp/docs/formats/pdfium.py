@@ -6,13 +6,14 @@ links nor notes. Everything is told in points, as the page is shown: the origin 
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pypdfium2.raw as raw
 from PIL import Image as Picture
 
+from a2c_smcp.docs.formats.pdf_areas import Area, seen_edges
 from a2c_smcp.docs.formats.pdf_text import DIVIDED, Box, Glyph
 from a2c_smcp.docs.limits import FORMATS
 from a2c_smcp.mcp_server.elements import Annotation, Form, Image, Link
@@ -26,6 +27,10 @@ _MOST_SCALE: Final = 8.0
 """Pixels for a point. More would show nothing that is not there already."""
 _MOST_NESTED: Final = 4
 """Forms within forms whose lines are looked at."""
+_LEAST_SPACING: Final = 0.08
+"""The gap between letters that are spaced out, in sizes of the letters."""
+_MOST_SPACING: Final = 1.2
+"""How much wider than the gap before it a gap may be, and still be one between letters."""
 _MOST_SEGMENTS: Final = 4000
 """Segments of one path. A path with more is a drawing."""
 _SILENT_NOTES: Final = frozenset({raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_POPUP})
@@ -100,6 +105,8 @@ class PdfPage:
             code = raw.FPDFText_GetUnicode(self._text.raw, index)
             if not code or 0xFFFE <= code <= 0xFFFF or code > sys.maxunicode:
                 continue
+            if code == 0x20 and self._is_spacing(index):
+                continue
             character = _BLANKS.get(code) or chr(code)
             if word and (by_character or code in _BLANKS or character == DIVIDED):
                 found.append(self._glyph(word, first, index - 1))
@@ -112,6 +119,22 @@ class PdfPage:
         if word:
             found.append(self._glyph(word, first, index))
         return found
+
+    def _is_spacing(self, index: int) -> bool:
+        """Whether a blank that pdfium put in is as wide as the gap between the two letters before it.
+
+        In letters that are spaced out, pdfium takes some of the gaps for blanks.
+        """
+        if index < 2 or raw.FPDFText_IsGenerated(self._text.raw, index) != 1:
+            return False
+        if any(raw.FPDFText_GetUnicode(self._text.raw, near) in _BLANKS for near in (index - 2, index - 1, index + 1)):
+            return False
+        one, other, after = self._box(index - 2), self._box(index - 1), self._box(index + 1)
+        if one is None or other is None or after is None:
+            return False
+        spacing, gap = other.x0 - one.x1, after.x0 - other.x1
+        in_line = one.y0 < other.y1 and other.y0 < after.y1 and after.y0 < other.y1
+        return in_line and _LEAST_SPACING * self._size_of(index - 1) < gap <= _MOST_SPACING * spacing
 
     def _glyph(self, text: str, first: int, last: int) -> Glyph:
         """Some characters from one number to another. They stand in one line, so the first and the last are enough."""
@@ -150,9 +173,18 @@ class PdfPage:
             bitmap.close()
 
     def rulings(self) -> list[Box]:
-        """The straight lines of the page, upright or level, and the edges of its rectangles."""
-        paths = self._objects(raw.FPDF_PAGEOBJ_PATH)
-        return [edge for path, place in paths for edge in _edges(path, place)][: FORMATS.pdf_rulings]
+        """The straight lines of the page, upright or level, and the edges of its rectangles that can be seen."""
+        found: list[Box] = []
+        areas: list[Area] = []
+        for path, place in self._objects(raw.FPDF_PAGEOBJ_PATH):
+            edges = list(_edges(path, place))
+            if (area := _area(path, edges)) is not None:
+                areas.append(area)
+            else:
+                found += edges
+            if len(found) + 4 * len(areas) > FORMATS.pdf_rulings:
+                break
+        return found + seen_edges(areas)
 
     def images(self) -> list[Image]:
         found: list[Image] = []
@@ -294,6 +326,17 @@ def _edges(path: Any, place: _Place) -> Iterator[Box]:
         if raw.FPDFPathSegment_GetClose(segment):
             yield from _edge(last, start)
             last = start
+
+
+def _area(path: Any, edges: Sequence[Box]) -> Area | None:
+    """The rectangle that a path fills; `None` if it is another shape, or fills nothing."""
+    fill, stroke = ctypes.c_int(), ctypes.c_int()
+    if not 2 <= len(edges) <= 5 or not raw.FPDFPath_GetDrawMode(path, fill, stroke) or not fill.value:
+        return None
+    red, green, blue, cover = (ctypes.c_uint() for _ in range(4))
+    if not raw.FPDFPageObj_GetFillColor(path, red, green, blue, cover):
+        return None
+    return Area(Box.around(edges), (red.value, green.value, blue.value), bool(stroke.value))
 
 
 def _edge(one: tuple[float, float], other: tuple[float, float]) -> Iterator[Box]:
