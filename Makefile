@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --quiet
+FASTMCP_PIP := .venv-fastmcp/bin/python -m pip --disable-pip-version-check --quiet
 READERS_PIP := .venv-readers/bin/python -m pip --disable-pip-version-check --quiet
 MARKITDOWN_PIP := .venv-markitdown/bin/python -m pip --disable-pip-version-check --quiet
 DOCS_PIP := .venv-docs/bin/python -m pip --disable-pip-version-check --quiet
@@ -91,6 +92,13 @@ $(VENV)/.dev: $(VENV)/.runtime
 	@$(MARKITDOWN_PIP) install -c constraints-markitdown.txt 'markitdown[pdf,xlsx]'
 	@touch $@
 
+# Another proxy of MCP servers, for the benchmark only.
+.venv-fastmcp/.ready: constraints-fastmcp.txt
+	@echo "Setting up .venv-fastmcp (once) ..."
+	@$(PYTHON) -m venv .venv-fastmcp
+	@$(FASTMCP_PIP) install -c constraints-fastmcp.txt 'fastmcp-slim[server]'
+	@touch $@
+
 # Other readers of documents, for `make bench-docs` only.
 .venv-readers/.ready: constraints-readers.txt
 	@echo "Setting up .venv-readers (once) ..."
@@ -161,7 +169,7 @@ test-all:
 test-hard: $(VENV)/.dev $(BESIDE)
 	@$(BIN)/python -m tests.hard $(TESTS)
 
-bench: $(VENV)/.dev .venv-interop/.ready .venv-markitdown/.ready
+bench: $(VENV)/.dev .venv-interop/.ready .venv-markitdown/.ready .venv-fastmcp/.ready
 	@$(BIN)/python -m bench --document docs/benchmarks.md
 
 # FOLDER= is where the collected files are kept; a second run reads only what has changed.
@@ -175,4 +183,4 @@ fuzz: $(VENV)/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf dist .venv .venv-3.* .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .venv-readers .venv-docs .node site
+	rm -rf dist .venv .venv-3.* .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .venv-fastmcp .venv-readers .venv-docs .node site

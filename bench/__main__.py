@@ -50,7 +50,7 @@ def _run(case: str, *, smoke: bool) -> Iterator[Group]:
         case "large":
             yield Group("An 8 MB result", calls.large(contestants, 100_000 if smoke else 8_000_000))
         case "hosts":
-            yield Group(aims.HOSTS, hosts.run(0.02 if smoke else 1), hosts.AGENT, hosts.STDIO)
+            yield Group(aims.HOSTS, hosts.run(0.02 if smoke else 1, beside=not smoke), hosts.AGENT, hosts.OURS["stdio"])
         case "office":
             members = 40 if smoke else 1000
             yield Group(f"One office of {members} computers", offices.run(contestants, members))

@@ -20,8 +20,30 @@ def _ratio(title: str, metric: str) -> Callable[[Mapping[str, Group]], float | N
     return lambda groups: groups[title].ratio(metric) if title in groups else None
 
 
-def _share(title: str, contestant: str, metric: str) -> Callable[[Mapping[str, Group]], float | None]:
-    return lambda groups: groups[title].share(contestant, metric) if title in groups else None
+def _bridge(way: str) -> Callable[[Mapping[str, Group]], float | None]:
+    """A host's call through the office, by our agent's call and a call of the kit's own tool together."""
+
+    def measure(groups: Mapping[str, Group]) -> float | None:
+        if HOSTS not in groups:
+            return None
+        ours, agent, kit = (_p50(groups[HOSTS], name) for name in (hosts.OURS[way], hosts.AGENT, hosts.KIT[way]))
+        return ours / (agent + kit) if ours and agent and kit else None
+
+    return measure
+
+
+def _by_proxy(way: str) -> Callable[[Mapping[str, Group]], float | None]:
+    def measure(groups: Mapping[str, Group]) -> float | None:
+        if HOSTS not in groups:
+            return None
+        ours, proxy = (_p50(groups[HOSTS], name) for name in (hosts.OURS[way], hosts.PROXY[way]))
+        return ours / proxy if ours and proxy else None
+
+    return measure
+
+
+def _p50(group: Group, contestant: str) -> float | None:
+    return group.value(contestant, "p50, 100 B, ms")
 
 
 def _boot(groups: Mapping[str, Group]) -> float | None:
@@ -37,8 +59,10 @@ AIMS = [
     Aim("p50, 100 KB, one at a time", 0.48, _ratio(CALLS, "p50, 100 KB, ms")),
     Aim("calls/s, 100 B, 64 in flight", 2.2, _ratio(CALLS, "calls/s, 100 B, 64 in flight"), at_least=True),
     Aim("CPU of the three roles, 100 B", 0.45, _ratio(CALLS, "CPU s per 1,000 calls, all three")),
-    Aim("a2c mcp over stdio, by our agent", 1.6, _share(HOSTS, hosts.STDIO, "p50, 100 B, ms")),
-    Aim("a2c mcp over HTTP, by our agent", 2.2, _share(HOSTS, hosts.HTTP, "p50, 100 B, ms")),
+    Aim("a2c mcp over stdio, by our agent and the kit", 1.2, _bridge("stdio")),
+    Aim("a2c mcp over HTTP, by our agent and the kit", 1.2, _bridge("http")),
+    Aim("a2c mcp over stdio, by FastMCP's proxy", 0.9, _by_proxy("stdio")),
+    Aim("a2c mcp over HTTP, by FastMCP's proxy", 0.9, _by_proxy("http")),
     Aim("ack of the 1,000th join", 0.05, _ratio(OFFICE, "ack of the last join, ms")),
     Aim("broadcast to 999, server CPU", 0.4, _ratio(OFFICE, "broadcast, server CPU, ms")),
     Aim("desktop, 8 × 5 windows of 50 ms", 0.05, _ratio(SLOW_WINDOWS, "p50, ms")),

@@ -31,8 +31,8 @@ def test_a_smoke_run_prints_tables_writes_figures_and_draws_charts(tmp_path: Pat
     assert measured["A tool call"]["ours"]["p50, 100 KB of objects, ms"] > 0
     assert measured["Desktop, 8 servers × 5 windows, 50 ms each"]["ours"]["windows"] == 40
     assert (
-        measured[aims.HOSTS][hosts.STDIO]["p50, 100 B, ms"] > 0
-        and measured[aims.HOSTS][hosts.HTTP]["p50, 100 B, ms"] > 0
+        measured[aims.HOSTS][hosts.OURS["stdio"]]["p50, 100 B, ms"] > 0
+        and measured[aims.HOSTS][hosts.OURS["http"]]["p50, 100 B, ms"] > 0
     )
     assert measured["An 8 MB result"]["ours"]["ms"] > 0
     assert measured["A folder of 100 files"]["ours"]["100 files, second time, s"] > 0
@@ -81,6 +81,8 @@ def test_every_aim_is_measured_by_a_full_run() -> None:
     groups[aims.INSIDE] = Group(aims.INSIDE, {"ours": figures, "without NATS": figures}, "without NATS")
     groups[aims.ACROSS] = Group(aims.ACROSS, {"ours": figures, "one process": figures}, "one process")
     groups[aims.FIRST_PAGES] = Group(aims.FIRST_PAGES, {"ours": figures, "markitdown": figures}, "markitdown")
-    figures_of_hosts = dict.fromkeys((hosts.AGENT, hosts.STDIO, hosts.HTTP), figures)
-    groups[aims.HOSTS] = Group(aims.HOSTS, figures_of_hosts, hosts.AGENT, hosts.STDIO)
+    halves = {name: value / 2 for name, value in figures.items()}
+    figures_of_hosts = dict.fromkeys((hosts.AGENT, *hosts.KIT.values()), halves)
+    figures_of_hosts |= dict.fromkeys((*hosts.OURS.values(), *hosts.PROXY.values()), figures)
+    groups[aims.HOSTS] = Group(aims.HOSTS, figures_of_hosts, hosts.AGENT, hosts.OURS["stdio"])
     assert all(aim.measure(groups) == 1 for aim in aims.AIMS)

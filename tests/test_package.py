@@ -103,6 +103,7 @@ def test_the_three_names_of_the_computer_command_are_one() -> None:
         "constraints-mcp1.txt",
         "constraints-hosts.txt",
         "constraints-markitdown.txt",
+        "constraints-fastmcp.txt",
         "constraints-readers.txt",
     ],
 )

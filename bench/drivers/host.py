@@ -1,4 +1,4 @@
-"""An MCP host as a driver: mcp's own client and `a2c mcp`, over a pipe or over HTTP."""
+"""An MCP host as a driver: mcp's own client, over a pipe or over HTTP."""
 
 import asyncio
 import json
