@@ -93,8 +93,15 @@ class FormatBounds:
     """Characters of a heading of a PDF, and of the name of a column."""
     pdf_objects: int = 50_000
     """Objects of a page that are looked at."""
-    pdf_characters: int = 60_000
-    """Characters of a page. A page with more says so. It is not split: its number is that of the sheet."""
+    pdf_characters: int = 56_000
+    """Characters of a page. A sheet with more becomes several pages, each cut at the end of a line."""
+    pdf_line: int = 4000
+    """Characters before the place of a cut within which the end of a line is looked for."""
+    pdf_split_sheets: int = 8
+    """Sheets of a file that may become several pages: all sheets must be looked at before the first one is read.
+    In a file with more sheets, a page that is too long says what is left out."""
+    pdf_parts: int = 100
+    """Pages that one sheet may become."""
     pdf_links: int = 200
     pdf_images: int = 50
     pdf_notes: int = 1000

@@ -63,13 +63,29 @@ def test_a_soft_hyphen_is_shown_between_figures(written: str, read: str) -> None
     assert line.text == read
 
 
-def test_a_page_with_very_much_text_is_cut_and_says_so() -> None:
-    rows = [say(72, 800 - row, "many words on one page " * 5, 1) for row in range(700)]
-    page = page_of("\n".join(rows))
-    assert max(map(len, texts(page))) <= 16_000
-    assert sum(map(len, texts(page))) <= 60_000
-    [cut] = [element for element in page.elements if isinstance(element, Annotation)]
-    assert cut.text.startswith("Left out here: what follows the first 60,000 of 81,")
+LONG = "\n".join(say(72, 800 - row, f"row {row} of many words on one page " * 4, 1) for row in range(700))
+
+
+def test_a_sheet_with_very_much_text_becomes_several_pages() -> None:
+    document = opened(drawn_pdf(LONG, say(72, 700, "the last page")))
+    assert document.page_count == 3
+    pages = [document.page(index) for index in range(3)]
+    assert [page.title for page in pages] == ["Page 1", "Page 1 (2)", "Page 2"]
+    assert max(len(text) for page in pages for text in texts(page)) <= 16_000
+    assert sum(map(len, texts(pages[0]))) <= 60_000
+    words = " ".join(text for page in pages for text in texts(page)).split()
+    rows = [f"row {row} of many words on one page" for row in range(700) for _ in range(4)]
+    assert words == " ".join([*rows, "the last page"]).split()
+    assert texts(pages[1])[0].startswith("row ")  # no row is cut
+    assert not any(isinstance(element, Annotation) for page in pages for element in page.elements)
+
+
+def test_in_a_file_with_many_sheets_a_long_one_is_cut_and_says_so() -> None:
+    document = opened(drawn_pdf(LONG, *[say(72, 700, "short")] * 8))
+    assert document.page_count == 9
+    [cut] = [element for element in document.page(0).elements if isinstance(element, Annotation)]
+    assert cut.text.startswith("Left out here: what follows the first 5")
+    assert cut.text.endswith(" characters.")
 
 
 # --- the order of reading

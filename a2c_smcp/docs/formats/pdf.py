@@ -33,29 +33,36 @@ class PdfDocument:
     def __init__(self, document: pypdfium2.PdfDocument) -> None:
         self._document = document
         document.init_forms()  # pages that are open already would have no fields
-        self.page_count = len(document)
+        self._places = _places(document)
+        self.page_count = len(self._places)
         told = document.get_metadata_dict(skip_empty=True)
         keywords = [word.strip() for word in told.get("Keywords", "").replace(";", ",").split(",") if word.strip()]
         self.properties = Properties(told.get("Title", ""), keywords, told.get("Subject", ""))
 
     def page(self, index: int) -> Page:
+        sheet, part = self._places[index]
+        name = f"Page {sheet + 1} ({part + 1})" if part else f"Page {sheet + 1}"
         try:
-            page = PdfPage(self._document, index)
+            page = PdfPage(self._document, sheet)
         except pypdfium2.PdfiumError as error:
             problem = f"This page cannot be read: {error}"
-            return Page(f"Page {index + 1}", [Text(problem, metadata={"error_code": 500})])
+            return Page(name, [Text(problem, metadata={"error_code": 500})])
         try:
-            elements = list(_elements(page))
+            elements = list(_words(page, part))
+            if not part:
+                elements += _beside(page)
+            if (left := _left_out(page, len(self._document))) is not None:
+                elements.append(left)
         finally:
             page.close()
         heading = next((element.text for element in elements if isinstance(element, Heading)), "")
-        return Page(heading or f"Page {index + 1}", elements)
+        return Page(heading or name, elements)
 
     def picture(self, index: int, element: Element | None, longest: int) -> bytes | None:
         """The page as it is shown, or the part of it where an element is."""
         if element is not None and element.bbox is None:
             return None
-        page = PdfPage(self._document, index)
+        page = PdfPage(self._document, self._places[index][0])
         try:
             picture = page.picture(None if element is None or element.bbox is None else Box(*element.bbox), longest)
         finally:
@@ -75,9 +82,29 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> PdfDocum
         raise Unreadable(f"the file is broken: {error}") from None
 
 
-def _elements(page: PdfPage) -> Iterator[Element]:
+def _places(document: pypdfium2.PdfDocument) -> list[tuple[int, int]]:
+    """For each page, the number of its sheet and which part of that sheet it is."""
+    sheets = range(len(document))
+    if len(sheets) > FORMATS.pdf_split_sheets:
+        return [(sheet, 0) for sheet in sheets]
+    return [(sheet, part) for sheet in sheets for part in range(_part_count(document, sheet))]
+
+
+def _part_count(document: pypdfium2.PdfDocument, sheet: int) -> int:
+    try:
+        page = PdfPage(document, sheet)
+    except pypdfium2.PdfiumError:
+        return 1
+    try:
+        return page.part_count
+    finally:
+        page.close()
+
+
+def _words(page: PdfPage, number: int) -> Iterator[Element]:
+    """The texts and tables of a part of a sheet."""
     found = grids(page.rulings()) if page.character_count else []
-    glyphs = page.glyphs(by_character=bool(found))
+    glyphs = page.glyphs(page.part(number), by_character=bool(found))
     tables = _tables(found, glyphs)
     parts = [
         part if isinstance(part, RuledTable) else in_reading_order(list(lines_of(part)))
@@ -90,9 +117,21 @@ def _elements(page: PdfPage) -> Iterator[Element]:
                 yield replace(each, bbox=part.box.rounded)
         else:
             yield from bounded(paragraphs(part, larger))
-    if page.character_count > FORMATS.pdf_characters:
-        shown, there = FORMATS.pdf_characters, page.character_count
-        yield Annotation(f"Left out here: what follows the first {shown:,} of {there:,} characters.")
+
+
+def _left_out(page: PdfPage, sheets: int) -> Annotation | None:
+    """What is said of a sheet that has more characters than the pages that it may become."""
+    parts = 1 if sheets > FORMATS.pdf_split_sheets else page.part_count
+    shown, there = page.part(parts - 1).stop, page.character_count
+    return (
+        Annotation(f"Left out here: what follows the first {shown:,} of {there:,} characters.")
+        if shown < there
+        else None
+    )
+
+
+def _beside(page: PdfPage) -> Iterator[Element]:
+    """What a sheet has beside its text."""
     if form := page.form():
         yield form
     yield from page.notes()

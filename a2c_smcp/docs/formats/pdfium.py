@@ -93,15 +93,34 @@ class PdfPage:
     def character_count(self) -> int:
         return int(self._text.count_chars())
 
-    def glyphs(self, *, by_character: bool) -> list[Glyph]:
-        """The words in the order of the file, with the blanks and the ends of lines that pdfium puts in.
+    @property
+    def part_count(self) -> int:
+        """How many pages the characters of this sheet fill."""
+        return min(max(1, -(-self.character_count // FORMATS.pdf_characters)), FORMATS.pdf_parts)
+
+    def part(self, number: int) -> range:
+        """The characters of one of the pages that this sheet fills."""
+        return range(self._start(number), self._start(number + 1))
+
+    def _start(self, number: int) -> int:
+        """Where a part starts: behind the last end of a line that is near, if there is one."""
+        place = min(number * FORMATS.pdf_characters, self.character_count)
+        if not 0 < place < self.character_count:
+            return place
+        for index in range(place, place - FORMATS.pdf_line, -1):
+            if _BLANKS.get(raw.FPDFText_GetUnicode(self._text.raw, index - 1)) == "\n":
+                return index
+        return place
+
+    def glyphs(self, part: range, *, by_character: bool) -> list[Glyph]:
+        """The words of a part in the order of the file, with the blanks and the ends of lines that pdfium puts in.
 
         With `by_character` each character is a glyph of its own. That is slower, and needed only inside tables.
         """
         found: list[Glyph] = []
         word = ""
         first = 0
-        for index in range(min(self.character_count, FORMATS.pdf_characters)):
+        for index in part:
             code = raw.FPDFText_GetUnicode(self._text.raw, index)
             if not code or 0xFFFE <= code <= 0xFFFF or code > sys.maxunicode:
                 continue
