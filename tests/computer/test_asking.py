@@ -14,9 +14,16 @@ import anyio
 import pytest
 
 from a2c_smcp.computer.calls.progress import WAITING, CallProgress
-from a2c_smcp.computer.mcp_clients.elicitation.asking import GivenAnswer, ServerQuestion
+from a2c_smcp.computer.mcp_clients.elicitation.asking import (
+    ALL_MODES,
+    NO_MODES,
+    GivenAnswer,
+    QuestionMode,
+    ServerQuestion,
+)
 from a2c_smcp.computer.mcp_clients.elicitation.forms import FieldKind
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
+from a2c_smcp.computer.mcp_clients.model import QuestionPlace
 from a2c_smcp.errors import ToolExecutionError, ToolExecutionTimeoutError
 from tests.computer.fakes.computers import asking
 from tests.computer.fakes.processes import eventually
@@ -58,14 +65,15 @@ class Person:
         self.withdrawn: list[ServerQuestion] = []
         self._answers: dict[int, asyncio.Future[GivenAnswer]] = {}
 
-    def can_ask(self) -> bool:
-        return self.is_here
+    def modes(self, where: QuestionPlace, call: object | None) -> frozenset[QuestionMode]:
+        return ALL_MODES if self.is_here else NO_MODES
 
     def current_call(self) -> object | None:
         return CALL.get(None)
 
     async def ask(self, question: ServerQuestion) -> GivenAnswer:
         self.questions.append(question)
+        question.tell_wait()
         try:
             if self.says is not None:
                 return await self.says(question)

@@ -40,6 +40,8 @@ from a2c_smcp.wire import codec
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
+    from a2c_smcp.computer.decisions.callers import Caller
+
 __all__ = [
     "CallLog",
     "CallOutcome",
@@ -186,6 +188,8 @@ class LoggedCall:
     """Ends the call early."""
     office: str | None = None
     decided_by: str | None = None
+    caller: "Caller | None" = None
+    """Who can answer the questions of the call where it came from."""
     id: str = ""
     server: SERVER_NAME | None = None
     tool: TOOL_NAME | None = None

@@ -29,6 +29,7 @@ from a2c_smcp.computer.decisions.approvals import (
     approve_resolution,
 )
 from a2c_smcp.computer.decisions.book import ToolDefinition
+from a2c_smcp.computer.decisions.callers import CALLER
 from a2c_smcp.computer.decisions.store import DecisionStore
 from a2c_smcp.computer.decisions.tool_definitions import definition_of
 from a2c_smcp.computer.mcp_clients.catalogue import ShownTool
@@ -87,7 +88,8 @@ class ToolCalls:
         scope = anyio.CancelScope(deadline=math.inf if timeout is None else now + timeout)
         agent, office = CALLING_AGENT.get(None), CALLING_OFFICE.get(None)
         call = LoggedCall(
-            req_id, agent, name, dict(params), timeout, time.time(), now, scope.cancel, office, confirmed_by
+            *(req_id, agent, name, dict(params), timeout, time.time(), now, scope.cancel, office, confirmed_by),
+            caller=CALLER.get(None),
         )
         self._log.start(call)
         wanted = on_progress is not None or self._events.wants(CallProgressed)
@@ -233,6 +235,7 @@ class ToolCalls:
     def _end(self, call: LoggedCall, result: CallToolResult | None) -> None:
         if result is None:
             call.stopped, result = "cancelled", cancelled_result()
+        call.caller = None
         now = asyncio.get_running_loop().time()
         self._freed.forgot(self._log.end(call, result, now), now)
         if self._events.wants(CallEnded):

@@ -45,6 +45,7 @@ _DESCRIPTIONS: Final[Mapping[str, str]] = {
     "tool_prefix": "Put before the name of every tool that has no alias.",
     "protocol": "Which era of MCP to speak; if it is not set, the computer finds out.",
     "start_timeout": "How many seconds a start may take: 30, or 180 if the command downloads the server first.",
+    "questions": "Where questions of its tools are asked: here, at the agent that made the call, or at both places.",
     "auto_apply": "If true, agents may call the tool without a person's yes.",
     "alias": "What agents call the tool.",
     "tags": "Words for agents. With the tag dangerous, the person who confirms a call sees a warning.",

@@ -103,6 +103,10 @@ class _Pending:
     asking: dict[Attendance, asyncio.Task[None]] = field(default_factory=dict)
     silent: set[Attendance] = field(default_factory=set)
     """The places that were asked and had no answer."""
+    is_here: bool = True
+    """Whether the places of this Computer are asked, and told of it."""
+    caller: Attendance | None = None
+    """The place that is asked for this decision alone: where its call came from."""
     somebody_went: bool = False
     error: Exception | None = None
     grace: asyncio.TimerHandle | None = None
@@ -140,7 +144,7 @@ class DecisionStore:
     @property
     def pending(self) -> tuple[Decision, ...]:
         """The decisions that nobody has made yet, oldest first."""
-        return tuple(pending.decision for pending in self._book.pending)
+        return tuple(pending.decision for pending in self._book.pending if pending.is_here)
 
     def answer(self, decision_id: str, answer: DecisionAnswer, *, by: str, digest: str | None = None) -> None:
         """Decide. The first answer counts: a later one raises `AlreadyDecidedError`, which says who decided and how.
@@ -188,7 +192,7 @@ class DecisionStore:
     def _come(self, answerer: Attendance) -> None:
         self._answerers.append(answerer)
         for pending in self._book.pending:
-            if pending.decision.kind in answerer.kinds:
+            if pending.is_here and pending.decision.kind in answerer.kinds:
                 self._put_to(pending, answerer)
                 self._look_after(pending)
         self._tell()
@@ -198,7 +202,7 @@ class DecisionStore:
             return
         self._answerers.remove(answerer)
         for pending in self._book.pending:
-            if pending.decision.kind in answerer.kinds:
+            if pending.is_here and pending.decision.kind in answerer.kinds:
                 if (task := pending.asking.pop(answerer, None)) is not None:
                     task.cancel()
                 pending.somebody_went |= answerer not in pending.silent
@@ -269,16 +273,22 @@ class DecisionStore:
         calls: tuple[WatchedCall, ...] = (),
         check: Callable[[Any], None] | None = None,
         expires: float = math.inf,
+        caller: tuple[str, AskHandler] | None = None,
+        is_here: bool = True,
     ) -> Resolution:
         """Wait for the person's answer to a server's question. `check` raises for a value that does not fit.
 
-        Otherwise like `ask_confirmation`.
+        `caller` is asked for this decision alone, by its name. Unless the question `is_here`, nobody else is asked or
+        told of it. Otherwise like `ask_confirmation`.
         """
+        asked = None if caller is None else Attendance(self, caller[0], frozenset({"question"}), caller[1])
         return await self._ask(
             "question",
             lambda key, at, until: Question(key, at, until, server, message, schema, url, call, calls),
             check,
             expires,
+            asked,
+            is_here=is_here,
         )
 
     async def ask_input(
@@ -300,19 +310,23 @@ class DecisionStore:
         made: Callable[[str, float, float | None], Decision],
         check: _Check | None,
         expires: float,
+        caller: Attendance | None = None,
+        *,
+        is_here: bool = True,
     ) -> Resolution:
-        if not self.can_answer(kind):
+        if caller is None and not (is_here and self.can_answer(kind)):
             return Resolution(Outcome.UNANSWERED)
         loop = asyncio.get_running_loop()
         asked_at = time.time()
         deadline = None if math.isinf(expires) else asked_at + expires - loop.time()
         decision = made(f"{self._prefix}-{next(self._numbers)}", asked_at, deadline)
         pending = _Pending(decision, check, expires, loop.create_future(), contextvars.copy_context())
+        pending.is_here, pending.caller = is_here, caller
         self._book.open(decision.id, pending)
-        self._on_event(DecisionAsked(decision))
-        for answerer in tuple(self._answerers):
-            if kind in answerer.kinds:
-                self._put_to(pending, answerer)
+        if is_here:
+            self._on_event(DecisionAsked(decision))
+        for answerer in self._asked(pending):
+            self._put_to(pending, answerer)
         try:
             with anyio.CancelScope(deadline=expires):
                 await pending.decided
@@ -324,6 +338,12 @@ class DecisionStore:
                 # first.
                 outcome = Outcome.WITHDRAWN if loop.time() < expires else Outcome.UNANSWERED
                 self._settle(pending, Resolution(outcome))
+
+    def _asked(self, pending: _Pending) -> list[Attendance]:
+        """The places that can answer this decision."""
+        here = self._answerers if pending.is_here else []
+        places = [*here, *([] if pending.caller is None else [pending.caller])]
+        return [place for place in places if pending.decision.kind in place.kinds]
 
     def _put_to(self, pending: _Pending, answerer: Attendance) -> None:
         if answerer.ask is None:
@@ -359,7 +379,7 @@ class DecisionStore:
         if pending.grace is not None:
             pending.grace.cancel()
             pending.grace = None
-        if any(pending.decision.kind in it.kinds and it not in pending.silent for it in self._answerers):
+        if any(place not in pending.silent for place in self._asked(pending)):
             return
         outcome = Outcome.UNANSWERED if pending.error is None else Outcome.FAILED
         resolution = Resolution(outcome, error=pending.error)
@@ -381,11 +401,12 @@ class DecisionStore:
                 task.cancel()
         if not pending.decided.done():
             pending.decided.set_result(None)
-        self._on_event(
-            DecisionDecided(
-                decision.id, decision.kind, resolution.outcome, resolution.by, resolution.always, resolution.reason
+        if pending.is_here:
+            self._on_event(
+                DecisionDecided(
+                    decision.id, decision.kind, resolution.outcome, resolution.by, resolution.always, resolution.reason
+                )
             )
-        )
         if resolution.always and isinstance(decision, Confirmation):
             self._allow_also(decision, resolution)
         return resolution

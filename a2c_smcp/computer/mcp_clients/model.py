@@ -192,6 +192,11 @@ class SSEParameters(_ConfigPart):
     sse_read_timeout: _Seconds = 300.0
 
 
+#: Where the questions of a server's tools are asked. `agent` means: where the agent is that made the call, if it can be
+#: asked, otherwise here.
+QuestionPlace: TypeAlias = Literal["here", "agent", "both"]
+
+
 class BaseServerConfig(_Written):
     """What the three kinds of server have in common."""
 
@@ -210,10 +215,13 @@ class BaseServerConfig(_Written):
     start_timeout: _Seconds | None = None
     """Our own key: how many seconds a start may take. If it is unset: 30, or 180 for a command that downloads first."""
 
+    questions: QuestionPlace | None = None
+    """Our own key: where questions of its tools are asked. If it is unset: here."""
+
     # Not `name` and `type`: they are needed before any input is asked for.
     _stood_for = field_validator(
         *("disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl"),
-        *("tool_prefix", "protocol", "start_timeout", "server_parameters"),
+        *("tool_prefix", "protocol", "start_timeout", "questions", "server_parameters"),
         mode="wrap",
         check_fields=False,
     )(_or_placeholder)
@@ -358,7 +366,7 @@ def wire_server(config: MCPServerConfig) -> dict[str, Any]:
     """The config in the full shape of the protocol. Durations are ISO 8601; our own keys are there only if set."""
     # `warnings=False`: in a config as written a text may stand where a bool or a duration is declared.
     data = config.model_dump(mode="json", warnings=False)
-    for key in ("tool_prefix", "protocol", "start_timeout"):
+    for key in ("tool_prefix", "protocol", "start_timeout", "questions"):
         if data[key] is None:
             del data[key]
     return data

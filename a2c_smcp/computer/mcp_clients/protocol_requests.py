@@ -6,7 +6,7 @@ dispatcher directly: the models that mcp makes of a call would cost half as much
 
 import itertools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import anyio
 from mcp import MCPError
@@ -25,8 +25,8 @@ from mcp_types import (
 )
 
 from a2c_smcp.computer.calls.progress import CallProgress
-from a2c_smcp.computer.mcp_clients.elicitation.asking import AskedCall, Questions
-from a2c_smcp.computer.mcp_clients.elicitation.declaring import QUESTIONS
+from a2c_smcp.computer.mcp_clients.elicitation.asking import ALL_MODES, NO_MODES, AskedCall, QuestionMode, Questions
+from a2c_smcp.computer.mcp_clients.elicitation.declaring import capability
 from a2c_smcp.computer.mcp_clients.mcp_internals import MODERN_PROTOCOL_VERSIONS, check_tool_result
 from a2c_smcp.computer.mcp_clients.pipes.dispatcher import PipeDispatcher
 from a2c_smcp.computer.mcp_clients.task_calls import TASKS, ClaimedTask, TaskCalls
@@ -34,6 +34,8 @@ from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.wire import codec
 
 __all__ = ["ProtocolRequests"]
+
+_EVERY: Final[tuple[frozenset[QuestionMode], ...]] = (NO_MODES, frozenset({"form"}), frozenset({"url"}), ALL_MODES)
 
 
 class ProtocolRequests:
@@ -53,8 +55,8 @@ class ProtocolRequests:
         self._questions = questions
         self._limit = anyio.Semaphore(max_calls, fast_acquire=True)
         self.is_modern = questions.is_modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
-        self._stamp = _stamp(client, {}) if self.is_modern else {}
-        self._asking_stamp = _stamp(client, QUESTIONS) if self.is_modern else {}
+        self._stamps = {modes: _stamp(client, capability(modes)) if self.is_modern else {} for modes in _EVERY}
+        self._stamp = self._stamps[NO_MODES]
 
     async def call_tool(self, name: str, params: dict[str, Any], progress: CallProgress | None) -> CallToolResult:
         """Call a tool until it has a result: it may ask something first, or want to be called again.
@@ -111,8 +113,7 @@ class ProtocolRequests:
         if self._dispatcher is None:
             return await self._send_by_mcp(name, params, progress, answers, state)
         on_report = progress.report if progress is not None else None
-        stamp = self._asking_stamp if self._questions.can_ask else self._stamp
-        request = {"name": name, "arguments": params, **stamp}
+        request = {"name": name, "arguments": params, **self._stamps[self._questions.modes]}
         if answers is not None:
             request["inputResponses"] = {
                 key: answer.model_dump(mode="json", by_alias=True, exclude_none=True) for key, answer in answers.items()

@@ -61,7 +61,7 @@ class ServerLife:
         self._session: MCPSession | None = None
         quote = options.redaction.quote
         self._feed = ChangeFeed(config.name, hooks.on_change, self._timings.feed, watched, quote)
-        self._questions = Questions(config.name, options.asker, options.redaction)
+        self._questions = Questions(config.name, options.asker, options.redaction, config.questions or "here")
         self._tasks = TaskNews()
         self.transport = ServerTransport(
             config, options, on_stderr=hooks.on_stderr, probe=mode == AUTO, declares=self._questions.declares

@@ -19,6 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
 
 from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions
+from a2c_smcp.computer.mcp_clients.elicitation.asking import QuestionMode
 from a2c_smcp.computer.mcp_clients.elicitation.declaring import DeclaringDispatcher
 from a2c_smcp.computer.mcp_clients.http.bounds import AnswerBounds, BoundedTransport
 from a2c_smcp.computer.mcp_clients.http.failures import describe_http, is_refusal
@@ -65,7 +66,7 @@ class ServerTransport:
         *,
         on_stderr: Callable[[str], None],
         probe: bool,
-        declares: Callable[[str], bool],
+        declares: Callable[[str], frozenset[QuestionMode]],
     ) -> None:
         self._declares = declares
         self.process: StdioTransport | None = None

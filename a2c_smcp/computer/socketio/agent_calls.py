@@ -15,7 +15,9 @@ from a2c_smcp.computer.calls.memory import CallKey, CallMemory, Finished, Runnin
 from a2c_smcp.computer.calls.progress import PROGRESS_SECONDS
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.decisions.approvals import CALLING_AGENT, CALLING_OFFICE
+from a2c_smcp.computer.decisions.callers import CALLER
 from a2c_smcp.computer.redaction import discreet_error
+from a2c_smcp.computer.socketio.agent_questions import AgentQuestions
 from a2c_smcp.errors import BadRequestError, InternalError, PayloadTooLargeError, SMCPError
 from a2c_smcp.results import cancelled_result, error_result, to_wire
 from a2c_smcp.smcp import (
@@ -82,7 +84,7 @@ class _Call:
 
 class AgentCalls:
     """Answers requests for tool calls. `check` returns the received request, or raises if it is invalid. `send`
-    sends the reports of a call's progress.
+    sends the reports of a call's progress, `request` the questions of its tool.
     """
 
     def __init__(
@@ -90,8 +92,10 @@ class AgentCalls:
         computer: Computer,
         check: Callable[[Any], ToolCallReq],
         send: Callable[[str, Any], Awaitable[None]],
+        request: Callable[[str, Any, float], Awaitable[tuple[Any, ...]]],
         max_message: int,
     ) -> None:
+        self.questions = AgentQuestions(computer.decisions, request, lambda: self.office)
         self._computer = computer
         self._check = check
         self._send = send
@@ -148,6 +152,8 @@ class AgentCalls:
         """Run a call in this task. It goes on if the connection is lost: a repeat gets the result."""
         CALLING_AGENT.set(key.agent)  # for this task only
         CALLING_OFFICE.set(key.office)
+        if (caller := self.questions.caller(key, request)) is not None:
+            CALLER.set(caller)
         reply, progress = None, None
         if request.get("progress"):
             progress = LatestOnly(partial(self._send_progress, key, request), PROGRESS_SECONDS)

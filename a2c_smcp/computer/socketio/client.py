@@ -24,6 +24,7 @@ from a2c_smcp.link.interface import Joined, LinkEvent, LinkOptions, Membership
 from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.link.ways import Way
 from a2c_smcp.smcp import (
+    ANSWER_QUESTION_EVENT,
     CANCEL_TOOL_CALL_NOTIFICATION,
     EVENTS,
     GET_CONFIG_EVENT,
@@ -86,7 +87,13 @@ class SMCPComputerClient:
         if api_key is not None:
             options = replace(options, api_key=api_key)
         check = partial(self._request, TOOL_CALL_EVENT)
-        self._calls = AgentCalls(computer, check, lambda *report: self._link.send(*report), options.max_message)
+        self._calls = AgentCalls(
+            computer,
+            check,
+            lambda *report: self._link.send(*report),
+            lambda *event: self._link.request(*event),
+            options.max_message,
+        )
         self._link = OfficeLink(options, self._handlers(), on_event=self._heard, leaving=discreet_error)
         self._id = uuid.uuid4().hex
         self._to_announce: set[str] = set()
@@ -163,6 +170,7 @@ class SMCPComputerClient:
             GET_DESKTOP_EVENT: self._get_desktop,
             GET_FINDER_EVENT: self._get_finder,
             READ_RESOURCE_EVENT: self._read_resource,
+            ANSWER_QUESTION_EVENT: self._calls.questions.answer,
         }
         return {
             **{name: _not_ours for name, event in EVENTS.items() if event.kind is Kind.NOTIFICATION},

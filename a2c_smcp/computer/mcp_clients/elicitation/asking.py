@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
@@ -37,9 +37,11 @@ from pydantic import ValidationError
 from a2c_smcp.computer.calls.progress import CallProgress
 from a2c_smcp.computer.mcp_clients.elicitation.forms import FieldValue, InvalidFormError, QuestionForm, parse_form
 from a2c_smcp.computer.mcp_clients.mcp_internals import IncomingMessage
+from a2c_smcp.computer.mcp_clients.model import QuestionPlace
+from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.utils.text import first_invisible_character, has_control_characters
 
-__all__ = ["AskedCall", "Asker", "GivenAnswer", "Questions", "ServerQuestion"]
+__all__ = ["ALL_MODES", "NO_MODES", "AskedCall", "Asker", "GivenAnswer", "QuestionMode", "Questions", "ServerQuestion"]
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +57,10 @@ class _QuestionBounds:
 
 
 _MOST: Final = _QuestionBounds()
+#: What a question asks a person to do: fill in a form, or visit a URL.
+QuestionMode: TypeAlias = Literal["form", "url"]
+ALL_MODES: Final[frozenset[QuestionMode]] = frozenset({"form", "url"})
+NO_MODES: Final[frozenset[QuestionMode]] = frozenset()
 _RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 
 
@@ -81,6 +87,16 @@ class ServerQuestion:
     """The call that the question belongs to, if that is certain."""
     calls: tuple[object, ...] = ()
     """The calls that the question may belong to: those that run on the server."""
+    where: QuestionPlace = "here"
+    """Where the server's owner wants it to be asked."""
+    is_discreet: bool = True
+    """Whether its form and its URL hold no secret of the computer. The message never does."""
+    tell_wait: Callable[[], None] = field(default=ignore, repr=False, compare=False)
+    """Call this when the person at the computer is asked: the call's agent then hears that its call waits for them."""
+
+    @property
+    def mode(self) -> QuestionMode:
+        return "form" if self.url is None else "url"
 
 
 class Asker(Protocol):
@@ -88,8 +104,8 @@ class Asker(Protocol):
     on.
     """
 
-    def can_ask(self) -> bool:
-        """Whether somebody can answer now."""
+    def modes(self, where: QuestionPlace, call: object | None) -> frozenset[QuestionMode]:
+        """The questions that somebody can answer now: at the computer, or where this call came from."""
 
     def current_call(self) -> object | None:
         """The call that the current task makes."""
@@ -125,9 +141,16 @@ class _Waiting:
 class Questions:
     """The questions of one session. `elicit` is mcp's callback for questions of MCP's older era."""
 
-    def __init__(self, server: str, asker: Asker | None = None, redaction: Callable[[str], str] = str) -> None:
+    def __init__(
+        self,
+        server: str,
+        asker: Asker | None = None,
+        redaction: Callable[[str], str] = str,
+        where: QuestionPlace = "here",
+    ) -> None:
         self._server = server
         self._asker = asker
+        self._where = where
         self._redaction = redaction
         self._calls: list[AskedCall] = []
         self._no_call = AskedCall(None, None)
@@ -139,16 +162,21 @@ class Questions:
         self._waiting: set[_Waiting] = set()
 
     @property
-    def can_ask(self) -> bool:
-        """Whether somebody can answer now."""
-        return self._asker is not None and self._asker.can_ask()
+    def modes(self) -> frozenset[QuestionMode]:
+        """The questions that somebody can answer now, for the call of the current task."""
+        return NO_MODES if self._asker is None else self._asker.modes(self._where, self._asker.current_call())
 
-    def declares(self, method: str) -> bool:
-        """Whether a request of mcp's client may declare that somebody answers."""
-        can_ask = self.can_ask
-        if method == "initialize":
-            self.was_declared = can_ask
-        return can_ask
+    def declares(self, method: str) -> frozenset[QuestionMode]:
+        """The questions for which a request of mcp's client may declare that somebody answers them.
+
+        A handshake of the older era holds for all later calls. If their agents may be asked, it declares all questions:
+        one that nobody can answer is answered `cancel`.
+        """
+        if method != "initialize":
+            return self.modes
+        modes = self.modes if self._where == "here" or self._asker is None else ALL_MODES
+        self.was_declared = bool(modes)
+        return modes
 
     def is_missed_by(self, error: MCPError) -> bool:
         """Whether a call failed only because the server was told at its start that nobody answers, and somebody
@@ -163,7 +191,7 @@ class Questions:
             and "elicitation" in required
             and not self.is_modern
             and not self.was_declared
-            and self.can_ask
+            and bool(self.modes)
         )
 
     # --- what runs
@@ -230,7 +258,7 @@ class Questions:
             required = ElicitationRequiredErrorData.model_validate(error.data).elicitations
         except ValidationError:
             raise error from None
-        if not required or not self.can_ask:
+        if not required or "url" not in self.modes:
             raise error
         requests = {str(number): ElicitRequest(params=visit) for number, visit in enumerate(required)}
         actions = {answer.action for answer in (await self.answer(requests, call)).values()}
@@ -272,19 +300,18 @@ class Questions:
         self, params: ElicitRequestParams, calls: Sequence[AskedCall], call: AskedCall | None
     ) -> ElicitResult:
         """The person's answer; `cancel` if nobody is there or too many questions wait. `MCPError` if it is invalid."""
-        if self._asker is None or not self._asker.can_ask():
-            return self._unasked("nobody can answer here")
+        asker = self._asker
+        if asker is None or params.mode not in asker.modes(self._where, None if call is None else call.call):
+            return self._unasked("nobody can answer it")
         if len(self._waiting) >= _MOST.waiting:
             return self._unasked("too many of its questions wait already")
         question, elicitation_id = self._question(params, calls, call)
-        if call is not None and call.progress is not None:
-            call.progress.waiting()
         waiting = _Waiting(question, elicitation_id, set(calls))
         self._waiting.add(waiting)
         answer = GivenAnswer("cancel")
         try:
             with waiting.scope:
-                answer = await self._asker.ask(question)
+                answer = await asker.ask(question)
         finally:
             self._waiting.discard(waiting)
         return self._result(question, answer)
@@ -297,27 +324,40 @@ class Questions:
             self._server,
             self._redaction(params.message),
             call=call.call if call is not None else None,
+            where=self._where,
+            tell_wait=call.progress.waiting if call is not None and call.progress is not None else ignore,
             calls=tuple(each.call for each in calls if each.call is not None),
         )
         if isinstance(params, ElicitRequestURLParams):
             if (problem := _url_problem(params.url)) is not None:
                 raise MCPError(INVALID_PARAMS, f"the URL of a question {problem}")
-            return question(url=params.url), params.elicitation_id
+            return question(url=params.url, is_discreet=self._is_discreet(params.url)), params.elicitation_id
         try:
-            return question(schema=params.requested_schema, form=parse_form(params.requested_schema)), None
+            schema, form = params.requested_schema, parse_form(params.requested_schema)
+            return question(schema=schema, form=form, is_discreet=self._is_discreet(schema)), None
         except InvalidFormError as problem:
             raise MCPError(INVALID_PARAMS, f"the form of a question cannot be shown: {problem}") from None
+
+    def _is_discreet(self, value: object) -> bool:
+        """Whether this holds no secret of the computer. A parsed form is not too deep for this."""
+        match value:
+            case str():
+                return self._redaction(value) == value
+            case Mapping():
+                return all(map(self._is_discreet, (*value.keys(), *value.values())))
+            case list():
+                return all(map(self._is_discreet, value))
+        return True
 
     def _unasked(self, why: str) -> ElicitResult:
         logger.debug("a question of MCP server %s is put to nobody: %s", self._server, why)
         return ElicitResult(action="cancel")
 
     def _result(self, question: ServerQuestion, answer: GivenAnswer) -> ElicitResult:
-        kind = "form" if question.url is None else "URL"
-        logger.info("MCP server %s asked a question (%s): %s", self._server, kind, answer.action)
+        logger.info("MCP server %s asked a question (%s): %s", self._server, question.mode, answer.action)
         if answer.action != "accept" or question.form is None:
             return ElicitResult(action=answer.action)
-        return ElicitResult(action="accept", content=dict(question.form.check(answer.content or {})))
+        return ElicitResult(action="accept", content=dict(question.form.check(answer.content)))
 
 
 def _url_problem(url: str) -> str | None:

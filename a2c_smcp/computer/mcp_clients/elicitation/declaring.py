@@ -1,4 +1,4 @@
-"""What we declare to MCP servers: that a person answers their questions, while there is such a person.
+"""What we declare to MCP servers: which of their questions a person answers, while there is such a person.
 
 This matters, because a server that cannot ask may act without asking. mcp's client always declares what it has a
 callback for. Here that declaration is removed if nobody would answer.
@@ -11,6 +11,7 @@ import anyio
 from anyio.abc import TaskStatus
 from mcp_types import CLIENT_CAPABILITIES_META_KEY
 
+from a2c_smcp.computer.mcp_clients.elicitation.asking import ALL_MODES, NO_MODES, QuestionMode
 from a2c_smcp.computer.mcp_clients.mcp_internals import (
     CallOptions,
     Dispatcher,
@@ -19,40 +20,47 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
     OnRequest,
 )
 
-__all__ = ["QUESTIONS", "DeclaringDispatcher", "declared"]
+__all__ = ["DeclaringDispatcher", "capability", "declared"]
 
-#: The capability as MCP spells it: forms to fill in, and URLs to visit.
-QUESTIONS: Final[Mapping[str, Any]] = {"elicitation": {"form": {}, "url": {}}}
+_ELICITATION: Final = "elicitation"
 
 
-def declared(method: str, params: Mapping[str, Any] | None, can_ask: bool) -> Mapping[str, Any] | None:
-    """The parameters of a request of mcp's client, with questions declared only if somebody answers them.
+def capability(modes: frozenset[QuestionMode]) -> dict[str, Any]:
+    """The capability as MCP spells it: forms to fill in, and URLs to visit. Empty if nobody answers."""
+    return {_ELICITATION: {mode: {} for mode in sorted(modes)}} if modes else {}
+
+
+def declared(method: str, params: Mapping[str, Any] | None, modes: frozenset[QuestionMode]) -> Mapping[str, Any] | None:
+    """The parameters of a request of mcp's client, with those questions declared that somebody answers.
 
     Before 2026-07-28 the handshake declares it for the whole session. Since then every request does.
     """
     # Windows and documents are read in the background: nobody is asked about that.
-    if params is None or (can_ask and method != "resources/read"):
+    if method == "resources/read":
+        modes = NO_MODES
+    if params is None or modes == ALL_MODES:
         return params
     if method == "initialize":
-        return {**params, "capabilities": _without_questions(params.get("capabilities"))}
+        return {**params, "capabilities": _with_questions(params.get("capabilities"), modes)}
     meta = params.get("_meta")
     if not isinstance(meta, Mapping) or CLIENT_CAPABILITIES_META_KEY not in meta:
         return params
-    capabilities = _without_questions(meta[CLIENT_CAPABILITIES_META_KEY])
+    capabilities = _with_questions(meta[CLIENT_CAPABILITIES_META_KEY], modes)
     return {**params, "_meta": {**meta, CLIENT_CAPABILITIES_META_KEY: capabilities}}
 
 
-def _without_questions(capabilities: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {key: value for key, value in (capabilities or {}).items() if key not in QUESTIONS}
+def _with_questions(capabilities: Mapping[str, Any] | None, modes: frozenset[QuestionMode]) -> dict[str, Any]:
+    others = {key: value for key, value in (capabilities or {}).items() if key != _ELICITATION}
+    return {**others, **capability(modes)}
 
 
 class DeclaringDispatcher(Dispatcher[Any]):
     """The dispatcher for mcp's session: it sends `declared` requests over the dispatcher of the transport.
 
-    `declares` says for a method whether somebody answers questions now.
+    `declares` says for a method which questions somebody answers now.
     """
 
-    def __init__(self, inner: Dispatcher[Any], declares: Callable[[str], bool]) -> None:
+    def __init__(self, inner: Dispatcher[Any], declares: Callable[[str], frozenset[QuestionMode]]) -> None:
         self._inner = inner
         self._declares = declares
 

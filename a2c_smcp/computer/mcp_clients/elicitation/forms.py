@@ -212,11 +212,13 @@ class QuestionForm:
 
     fields: tuple[FormField, ...] = ()
 
-    def check(self, content: Mapping[str, Any]) -> dict[str, FieldValue]:
+    def check(self, content: Mapping[str, Any] | None) -> dict[str, FieldValue]:
         """The checked content; `BadRequestError` names the first wrong field, and never its value.
 
-        A `None` means that the field is left out.
+        A field that is `None` is left out. Without any content the form's defaults are taken.
         """
+        if content is None:
+            content = {field.name: field.default for field in self.fields}
         given = {name: value for name, value in content.items() if value is not None}
         if unknown := given.keys() - {field.name for field in self.fields}:
             raise BadRequestError(f"the form has no field {sorted(unknown)[0]!r}", {"field": sorted(unknown)[0]})
