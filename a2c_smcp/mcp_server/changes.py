@@ -7,7 +7,8 @@ few references, and misses nothing when it reads again.
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,6 +17,7 @@ __all__ = [
     "ChangeNotice",
     "Changes",
     "Listener",
+    "PromptsChanged",
     "ResourceUpdate",
     "ResourcesChanged",
     "TooManyListenersError",
@@ -34,13 +36,18 @@ class ResourcesChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptsChanged:
+    """The list of prompts has changed."""
+
+
+@dataclass(frozen=True, slots=True)
 class ResourceUpdate:
     """The content of a resource that the client subscribed to has changed."""
 
     uri: str
 
 
-ChangeNotice: TypeAlias = ToolsChanged | ResourcesChanged | ResourceUpdate
+ChangeNotice: TypeAlias = ToolsChanged | ResourcesChanged | PromptsChanged | ResourceUpdate
 
 
 class TooManyListenersError(RuntimeError):
@@ -58,11 +65,19 @@ class Changes:
         self._max_listeners = max_listeners
         self._max_subscriptions = max_subscriptions
         self._listeners: set[Listener] = set()
+        self._wanted: Counter[str] = Counter()
         self._lock = threading.Lock()
+        self.on_wanted: Callable[[str, bool], None] = lambda topic, wanted: None
+        """Called when the first client subscribes to a topic, and when the last one has ended its subscription."""
 
-    def listen(self, *, tools: bool, resources: bool) -> "Listener":
+    def listen(self, *, tools: bool, resources: bool, prompts: bool = False) -> "Listener":
         """A new listener on the running loop. Close it at the end."""
-        listener = Listener(self._forget, self._max_subscriptions, tools=tools, resources=resources)
+        lists = {
+            ToolsChanged() if tools else None,
+            ResourcesChanged() if resources else None,
+            PromptsChanged() if prompts else None,
+        }
+        listener = Listener(self._forget, self._want, self._max_subscriptions, lists - {None})
         with self._lock:
             if len(self._listeners) >= self._max_listeners:
                 raise TooManyListenersError(f"{self._max_listeners} clients listen already")
@@ -70,12 +85,13 @@ class Changes:
         return listener
 
     def tools_changed(self) -> None:
-        for listener in self._everyone():
-            listener.hear_of_tools()
+        self._tell(ToolsChanged())
 
     def resources_changed(self) -> None:
-        for listener in self._everyone():
-            listener.hear_of_resources()
+        self._tell(ResourcesChanged())
+
+    def prompts_changed(self) -> None:
+        self._tell(PromptsChanged())
 
     def updated(self, topic: str) -> None:
         for listener in self._everyone():
@@ -83,6 +99,10 @@ class Changes:
 
     def __len__(self) -> int:
         return len(self._listeners)
+
+    def _tell(self, notice: "ChangeNotice") -> None:
+        for listener in self._everyone():
+            listener.hear_of_list(notice)
 
     def _everyone(self) -> "list[Listener]":
         with self._lock:
@@ -92,17 +112,31 @@ class Changes:
         with self._lock:
             self._listeners.discard(listener)
 
+    def _want(self, topic: str, wanted: bool) -> None:
+        with self._lock:
+            before = self._wanted[topic]
+            self._wanted[topic] += 1 if wanted else -1
+            after = self._wanted[topic]
+            if not after:
+                del self._wanted[topic]
+        if (before == 0) != (after == 0):
+            self.on_wanted(topic, wanted)
+
 
 class Listener:
-    """What one client wants to hear, and what waits for it."""
+    """What one client wants to hear, and what waits for it. `lists` has the notices of lists that it asked for."""
 
     def __init__(
-        self, forget: "Callable[[Listener], None]", max_subscriptions: int, *, tools: bool, resources: bool
+        self,
+        forget: "Callable[[Listener], None]",
+        want: Callable[[str, bool], None],
+        max_subscriptions: int,
+        lists: "Collection[ChangeNotice | None]",
     ) -> None:
         self._forget = forget
+        self._want = want
         self._max_subscriptions = max_subscriptions
-        self._tools = tools
-        self._resources = resources
+        self._lists = lists
         self._topics: dict[str, set[str]] = {}
         self._subscriptions = 0
         self._waiting: dict[ChangeNotice, None] = {}
@@ -114,12 +148,14 @@ class Listener:
     def subscribe(self, topic: str, uris: Iterable[str]) -> None:
         """Listen to this topic under these URIs."""
         with self._lock:
-            known = self._topics.setdefault(topic, set())
-            new = set(uris) - known
+            is_new = topic not in self._topics
+            new = set(uris) - self._topics.get(topic, set())
             if self._subscriptions + len(new) > self._max_subscriptions:
                 raise TooManyListenersError(f"one client may subscribe to {self._max_subscriptions} resources")
-            known |= new
+            self._topics.setdefault(topic, set()).update(new)
             self._subscriptions += len(new)
+        if is_new:
+            self._want(topic, True)
 
     def unsubscribe(self, topic: str, uri: str) -> None:
         with self._lock:
@@ -127,17 +163,14 @@ class Listener:
             if uri in known:
                 known.remove(uri)
                 self._subscriptions -= 1
-            if not known:
-                self._topics.pop(topic, None)
+            is_last = not known and self._topics.pop(topic, None) is not None
             self._waiting.pop(ResourceUpdate(uri), None)
+        if is_last:
+            self._want(topic, False)
 
-    def hear_of_tools(self) -> None:
-        if self._tools:
-            self._put([ToolsChanged()])
-
-    def hear_of_resources(self) -> None:
-        if self._resources:
-            self._put([ResourcesChanged()])
+    def hear_of_list(self, notice: ChangeNotice) -> None:
+        if notice in self._lists:
+            self._put([notice])
 
     def hear_of(self, topic: str) -> None:
         if topic in self._topics:
@@ -159,7 +192,11 @@ class Listener:
     def close(self) -> None:
         """No more notices are added; waiting ones can still be taken. May be called twice."""
         self._forget(self)
-        self._closed = True
+        with self._lock:
+            self._closed = True
+            topics, self._topics = self._topics, {}
+        for topic in topics:
+            self._want(topic, False)
         self._wake()
 
     def abandon(self) -> None:

@@ -38,6 +38,8 @@ class Completions:
 
     values: Sequence[str] = ()
     more: bool = False
+    total: int | None = None
+    """How many there are, if it is known."""
 
 
 class ResourceRoom(Protocol):
@@ -55,8 +57,10 @@ class ResourceRoom(Protocol):
         """At most `limit` resources, beginning with number `offset`."""
         ...
 
-    async def read(self, uri: str) -> Sequence[Contents]:
-        """The contents of a resource. Raise `UnknownResourceError`, or another `SMCPError`, if there are none."""
+    async def read(self, uri: str) -> Sequence[Contents] | types.ReadResourceResult:
+        """The contents of a resource, or MCP's result with its `_meta`. Raise `UnknownResourceError`, or another
+        `SMCPError`, if there are none.
+        """
         ...
 
     async def templates(self) -> Sequence[types.ResourceTemplate]:

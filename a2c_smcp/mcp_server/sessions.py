@@ -20,6 +20,7 @@ from a2c_smcp.mcp_server.changes import (
     ChangeNotice,
     Changes,
     Listener,
+    PromptsChanged,
     ResourcesChanged,
     ResourceUpdate,
     ToolsChanged,
@@ -102,7 +103,7 @@ class Sessions:
         listener: Listener | None = connection.state.get(_LISTENER)
         if listener is None:
             with _refusals():
-                listener = self._changes.listen(tools=True, resources=True)
+                listener = self._changes.listen(tools=True, resources=True, prompts=True)
             connection.state[_LISTENER] = listener
             stream = asyncio.Event()
             session_id = connection.session_id
@@ -142,7 +143,9 @@ class Sessions:
         meta: dict[str, Any] = {SUBSCRIPTION_ID_META_KEY: ctx.request_id}
         with _refusals():
             listener = self._changes.listen(
-                tools=bool(wanted.tools_list_changed), resources=bool(wanted.resources_list_changed)
+                tools=bool(wanted.tools_list_changed),
+                resources=bool(wanted.resources_list_changed),
+                prompts=bool(wanted.prompts_list_changed),
             )
         self._listens.add(listener)
         try:
@@ -152,6 +155,7 @@ class Sessions:
             granted = types.SubscriptionFilter(
                 tools_list_changed=wanted.tools_list_changed or None,
                 resources_list_changed=wanted.resources_list_changed or None,
+                prompts_list_changed=wanted.prompts_list_changed or None,
                 resource_subscriptions=uris or None,
             )
             acknowledged = types.SubscriptionsAcknowledgedNotificationParams(notifications=granted, _meta=meta)
@@ -193,6 +197,8 @@ def _notification(notice: ChangeNotice, meta: dict[str, Any] | None) -> types.Se
             return types.ToolListChangedNotification(params=meta and types.NotificationParams(_meta=meta))
         case ResourcesChanged():
             return types.ResourceListChangedNotification(params=meta and types.NotificationParams(_meta=meta))
+        case PromptsChanged():
+            return types.PromptListChangedNotification(params=meta and types.NotificationParams(_meta=meta))
         case ResourceUpdate(uri):
             return types.ResourceUpdatedNotification(
                 params=types.ResourceUpdatedNotificationParams(uri=uri, _meta=meta)

@@ -15,7 +15,7 @@ import mcp_types as types
 from mcp.client import Client
 from mcp.client import session as client_session
 from mcp.client.stdio import StdioServerParameters
-from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated, ToolsListChanged
+from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
 DEADLINE = 30.0
 LEGACY, MODERN = "legacy", "2026-07-28"
@@ -24,6 +24,8 @@ ERAS = (LEGACY, MODERN)
 _KINDS = {
     "notifications/resources/list_changed": "resources",
     "notifications/tools/list_changed": "tools",
+    "notifications/prompts/list_changed": "prompts",
+    PromptsListChanged: "prompts",
     ResourcesListChanged: "resources",
     ToolsListChanged: "tools",
 }
@@ -110,7 +112,10 @@ async def watching(client: Client, listening: Listening, *uris: str) -> AsyncIte
 
     async def follow(ready: asyncio.Event) -> None:
         async with client.listen(
-            tools_list_changed=True, resources_list_changed=True, resource_subscriptions=list(uris)
+            tools_list_changed=True,
+            resources_list_changed=True,
+            prompts_list_changed=True,
+            resource_subscriptions=list(uris),
         ) as stream:
             ready.set()
             async for event in stream:
