@@ -7,6 +7,7 @@ from a2c_smcp.utils.lazy_names import lazy_names
 if TYPE_CHECKING:
     from a2c_smcp.agent.bounds import AnswerLimits
     from a2c_smcp.agent.client import AsyncSMCPAgentClient
+    from a2c_smcp.agent.questions import QuestionAnswer, QuestionCallback
     from a2c_smcp.agent.requests import Deadlines, DocumentPicture, NotSupportedError
     from a2c_smcp.agent.seat.place import NotSharedError
     from a2c_smcp.agent.seat.seat_link import shared_seat
@@ -27,6 +28,8 @@ __all__ = [
     "NotSharedError",
     "NotSupportedError",
     "Part",
+    "QuestionAnswer",
+    "QuestionCallback",
     "SMCPAgentClient",
     "shared_seat",
     "text_of",
@@ -46,6 +49,8 @@ __getattr__ = lazy_names(
         "NotSharedError": "agent.seat.place",
         "NotSupportedError": "agent.requests",
         "Part": "agent.types",
+        "QuestionAnswer": "agent.questions",
+        "QuestionCallback": "agent.questions",
         "SMCPAgentClient": "agent.sync_client",
         "shared_seat": "agent.seat.seat_link",
         "text_of": "results",

@@ -10,7 +10,7 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
@@ -23,7 +23,9 @@ from a2c_smcp.agent.happenings import Happenings
 from a2c_smcp.agent.live_view import LiveView
 from a2c_smcp.agent.pacing import Cost
 from a2c_smcp.agent.progress import ProgressListeners
+from a2c_smcp.agent.questions import QUESTION_MODES, QuestionCallback
 from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, DEFAULT_WAIT, Deadlines, DocumentPicture, Request
+from a2c_smcp.agent.resource_methods import ResourceMethods
 from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCallback, happening
 from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.agent.waiting import News, wait_for_tools
@@ -33,13 +35,18 @@ from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.link.ways import Way
 from a2c_smcp.results import error_result, load_types
 from a2c_smcp.smcp import (
+    ENTER_OFFICE_NOTIFICATION,
     EVENTS,
+    LEAVE_OFFICE_NOTIFICATION,
+    QUESTION_NOTIFICATION,
+    RESOURCE_UPDATED_NOTIFICATION,
     TOOL_PROGRESS_NOTIFICATION,
     AgentCallData,
     DPEPageSummary,
     GetComputerConfigRet,
     GetFinderRet,
     Kind,
+    ResourceUpdatedNotification,
     SessionInfo,
     SMCPTool,
     ToolMeta,
@@ -62,7 +69,7 @@ _Read: TypeAlias = Callable[[Request, tuple[Any, ...]], _T]
 _NO_OFFICE: Final = "join an office first"
 
 
-class AsyncSMCPAgentClient:
+class AsyncSMCPAgentClient(ResourceMethods):
     """An agent for asyncio: `async with AsyncSMCPAgentClient("https://…", name="ada", api_key=…) as agent`.
 
     Join an office next, then ask its computers. Instead of a URL the client takes `LinkOptions`, which say more about
@@ -89,6 +96,7 @@ class AsyncSMCPAgentClient:
         limits: AnswerLimits | None = None,
         link: LinkFactory = OfficeLink,
     ) -> None:
+        super().__init__()
         self.name = name
         self._deadlines = deadlines or Deadlines()
         self._limits = limits or AnswerLimits()
@@ -109,6 +117,8 @@ class AsyncSMCPAgentClient:
         notifications = [event.name for event in EVENTS.values() if event.kind is Kind.NOTIFICATION]
         handlers = {name: self._notification_handler(name) for name in notifications}
         handlers[TOOL_PROGRESS_NOTIFICATION] = self._take_progress
+        handlers[QUESTION_NOTIFICATION] = self._take_question
+        handlers[RESOURCE_UPDATED_NOTIFICATION] = self._take_update
         self._link = link(options, handlers, on_event=self._on_link_event)
 
     async def __aenter__(self) -> "AsyncSMCPAgentClient":
@@ -146,7 +156,7 @@ class AsyncSMCPAgentClient:
         listener, self._listener = self._listener, None
         if listener is not None and listener is not asyncio.current_task():
             listener.cancel()
-        tasks = {*self._view.end(), *filter(None, [listener])} - {asyncio.current_task()}
+        tasks = {*self._view.end(), *self._subscriptions.end(), *filter(None, [listener])} - {asyncio.current_task()}
         if tasks:
             # A handler of the caller may ignore its cancellation.
             await asyncio.wait(tasks, timeout=self._deadlines.cancel)
@@ -226,6 +236,7 @@ class AsyncSMCPAgentClient:
             await self._link.leave()
         finally:
             self._view.forget()
+            self._subscriptions.clear()
             self._wake()
 
     async def settled(self, timeout: float = 20.0) -> None:
@@ -296,6 +307,9 @@ class AsyncSMCPAgentClient:
         *,
         req_id: str | None = None,
         on_progress: ProgressCallback | None = None,
+        on_question: QuestionCallback | None = None,
+        questions: Sequence[str] | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> "CallToolResult":
         """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
 
@@ -312,15 +326,33 @@ class AsyncSMCPAgentClient:
         callback that is not async runs in a worker thread. Its errors are logged; only `SystemExit` and
         `KeyboardInterrupt` end the program. The result waits up to a second for the last report; after it the callback
         is not called again.
+
+        `on_question`, `def` or `async def`, is called with a `ToolQuestion` when the tool asks something and the
+        computer's owner lets the agent answer. It returns a `QuestionAnswer`, or `None` to leave the question to the
+        person at the computer. An async callback is cancelled when the question needs no answer any more. `questions`
+        has the modes that the caller can answer: `form` and `url`, unless it says otherwise.
+
+        `meta` becomes the `_meta` of the MCP request; `traceparent` in it is the trace context.
         """
         load_types()
-        call, wants_progress = self._call(req_id), on_progress is not None
+        if questions is None:
+            questions = () if on_question is None else QUESTION_MODES
         request = requests.tool_call(
-            call, self._deadlines, computer, tool_name, params, timeout, progress=wants_progress
+            self._call(req_id),
+            self._deadlines,
+            computer,
+            tool_name,
+            params,
+            timeout,
+            progress=on_progress is not None,
+            questions=questions,
+            meta=meta,
         )
-        if on_progress is None:
-            return await self._result(request)
-        async with self._progress.listening(computer, request.req_id, on_progress):
+        async with AsyncExitStack() as listening:
+            if on_progress is not None:
+                await listening.enter_async_context(self._progress.listening(computer, request.req_id, on_progress))
+            if questions:
+                listening.enter_context(self._questions.listening(computer, request.req_id, on_question))
             return await self._result(request)
 
     async def _result(self, request: Request) -> "CallToolResult":
@@ -386,15 +418,6 @@ class AsyncSMCPAgentClient:
         call = self._call()
         request = requests.get_finder(call, self._deadlines, computer, keywords, file_type, offset, limit)
         return await self._ask(request, requests.read_finder)
-
-    async def read_resource(self, computer: str, uri: str) -> list[dict[str, Any]]:
-        """The contents of a `dpe://` or `window://` resource, in MCP's JSON form.
-
-        Raises a `FinderError`: `DocumentNotFoundError`, `PageOutOfRangeError` or `ElementNotFoundError` if it does not
-        exist, `InvalidDPEURIError` for an invalid URI.
-        """
-        request = requests.read_resource(self._call(), self._deadlines, computer, uri)
-        return await self._ask(request, requests.read_contents)
 
     async def read_document_metadata(self, computer: str, uri: str) -> Any:
         """The fields of a document, as `DPEDocumentSummary` names them. Raises what `read_resource` raises."""
@@ -542,6 +565,8 @@ class AsyncSMCPAgentClient:
 
     def _on_link_event(self, event: LinkEvent) -> None:
         self._news.heard()
+        if isinstance(event, Joined):
+            self._has_come(None)
         if self._live:
             match event:
                 case Joined():
@@ -556,7 +581,12 @@ class AsyncSMCPAgentClient:
             notice = parse(event, data)
             if self.office_id is None or notice.get("office_id", self.office_id) != self.office_id:
                 return
-            self._news.heard(notice.get("computer"))
+            computer = notice.get("computer")
+            self._news.heard(computer)
+            if computer is not None and event == ENTER_OFFICE_NOTIFICATION:
+                self._has_come(computer)
+            elif computer is not None and event == LEAVE_OFFICE_NOTIFICATION:
+                self._subscriptions.gone(computer)
             if self._live:
                 self._view.take_note(event, notice)
             self._tell(happening(event), notice)
@@ -566,3 +596,17 @@ class AsyncSMCPAgentClient:
     async def _take_progress(self, data: Any) -> None:
         # Nothing is awaited here, so it is taken before the result that comes next.
         self._progress.take(parse(TOOL_PROGRESS_NOTIFICATION, data))
+
+    async def _take_question(self, data: Any) -> None:
+        question = parse(QUESTION_NOTIFICATION, data)
+        if self._questions.take(question):
+            self._tell("question", question)
+
+    async def _take_update(self, data: Any) -> None:
+        notice = parse(RESOURCE_UPDATED_NOTIFICATION, data)
+        # A computer may tell anything. Only what this agent asked for reaches its handlers.
+        if self._subscriptions.has(notice.get("computer"), notice["uri"]):
+            self._tell_updated(notice)
+
+    def _tell_updated(self, notice: ResourceUpdatedNotification) -> None:
+        self._tell("resource_updated", notice)

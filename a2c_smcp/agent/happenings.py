@@ -86,4 +86,6 @@ def _repeatable(happened: _Happening) -> Hashable | None:
     """The key by which a repeat is recognized; `None` if every repeat counts."""
     if isinstance(happened.data, Change):
         return happened.data
+    if happened.name == "resource_updated":
+        return happened.name, happened.data.get("uri")
     return happened.name if happened.name.startswith("update_") else None

@@ -27,7 +27,6 @@ from a2c_smcp.smcp import (
     GET_FINDER_EVENT,
     GET_TOOLS_EVENT,
     LIST_ROOM_EVENT,
-    READ_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
     AgentCallData,
     DPEPageSummary,
@@ -68,12 +67,10 @@ __all__ = [
     "pages_in",
     "picture_in",
     "read_config",
-    "read_contents",
     "read_desktop",
     "read_document",
     "read_finder",
     "read_reply",
-    "read_resource",
     "read_result",
     "read_sent",
     "read_sessions",
@@ -81,6 +78,7 @@ __all__ = [
     "still_starting",
     "texts_in",
     "timed_out",
+    "to_computer",
     "tool_call",
     "tool_meta",
 ]
@@ -160,6 +158,8 @@ def tool_call(
     timeout: int,
     *,
     progress: bool = False,
+    questions: Sequence[str] = (),
+    meta: Mapping[str, Any] | None = None,
 ) -> Request:
     seconds = min(whole_seconds(timeout, None), _LONGEST_TIMEOUT)
     if params is not None and not isinstance(params, Mapping):
@@ -167,22 +167,26 @@ def tool_call(
     fields: dict[str, Any] = {"tool_name": tool_name, "params": dict(params or {}), "timeout": seconds}
     if progress:
         fields["progress"] = True
-    return _to_computer(TOOL_CALL_EVENT, call, seconds + deadlines.tool_call_grace, computer, fields)
+    if questions:
+        fields["questions"] = texts_in("questions", questions)
+    if meta is not None:
+        fields["meta"] = dict(meta)
+    return to_computer(TOOL_CALL_EVENT, call, seconds + deadlines.tool_call_grace, computer, fields)
 
 
 def get_tools(call: AgentCallData, deadlines: Deadlines, computer: str) -> Request:
-    return _to_computer(GET_TOOLS_EVENT, call, deadlines.reply, computer)
+    return to_computer(GET_TOOLS_EVENT, call, deadlines.reply, computer)
 
 
 def get_config(call: AgentCallData, deadlines: Deadlines, computer: str) -> Request:
-    return _to_computer(GET_CONFIG_EVENT, call, deadlines.reply, computer)
+    return to_computer(GET_CONFIG_EVENT, call, deadlines.reply, computer)
 
 
 def get_desktop(
     call: AgentCallData, deadlines: Deadlines, computer: str, size: int | None, window: str | None
 ) -> Request:
     fields = {"desktop_size": size, "window": window}
-    return _to_computer(GET_DESKTOP_EVENT, call, deadlines.reply, computer, _given(fields))
+    return to_computer(GET_DESKTOP_EVENT, call, deadlines.reply, computer, _given(fields))
 
 
 def get_finder(
@@ -200,11 +204,7 @@ def get_finder(
         "offset": offset or None,
         "limit": limit if limit != DEFAULT_LIMIT else None,
     }
-    return _to_computer(GET_FINDER_EVENT, call, deadlines.reply, computer, _given(fields))
-
-
-def read_resource(call: AgentCallData, deadlines: Deadlines, computer: str, uri: str) -> Request:
-    return _to_computer(READ_RESOURCE_EVENT, call, deadlines.reply, computer, {"uri": uri})
+    return to_computer(GET_FINDER_EVENT, call, deadlines.reply, computer, _given(fields))
 
 
 def list_room(call: AgentCallData, deadlines: Deadlines, office_id: str) -> Request:
@@ -226,9 +226,10 @@ def texts_in(field: str, value: Iterable[str]) -> list[str]:
     return given
 
 
-def _to_computer(
+def to_computer(
     event: str, call: AgentCallData, deadline: float, computer: str, fields: Mapping[str, Any] | None = None
 ) -> Request:
+    """A request to a computer with these fields."""
     return Request(event, {**call, "computer": computer, **(fields or {})}, deadline)
 
 
@@ -268,10 +269,6 @@ def read_desktop(request: Request, args: tuple[Any, ...]) -> list[Desktop]:
 
 def read_finder(request: Request, args: tuple[Any, ...]) -> GetFinderRet:
     return cast("GetFinderRet", read_reply(request, args))
-
-
-def read_contents(request: Request, args: tuple[Any, ...]) -> list[dict[str, Any]]:
-    return cast("list[dict[str, Any]]", read_reply(request, args)["contents"])
 
 
 def read_result(request: Request, args: tuple[Any, ...]) -> "CallToolResult":

@@ -3,7 +3,7 @@
 import asyncio
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, suppress
 from threading import Lock
@@ -14,6 +14,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from a2c_smcp.agent.bounds import AnswerLimits
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
+from a2c_smcp.agent.questions import QuestionCallback
 from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, Deadlines
 from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCallback
 from a2c_smcp.agent.view import ComputerView
@@ -174,6 +175,9 @@ class SMCPAgentClient:
         *,
         req_id: str | None = None,
         on_progress: ProgressCallback | None = None,
+        on_question: QuestionCallback | None = None,
+        questions: Sequence[str] | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> "CallToolResult":
         """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
 
@@ -183,10 +187,20 @@ class SMCPAgentClient:
         `on_progress` is called with `(progress, total, message)` in a worker thread; `total` and `message` may be
         `None`. Calls of it never overlap: a slow callback gets the latest report only. Its errors are logged,
         `SystemExit` too. The result waits up to a second for the last report; after it the callback is not called
-        again.
+        again. `on_question` is called in a worker thread, too; `questions` and `meta` are as there.
         """
-        heard = _blocking(on_progress) if on_progress is not None else None
-        return self._run(self._client.call_tool, computer, tool_name, params, timeout, req_id=req_id, on_progress=heard)
+        return self._run(
+            self._client.call_tool,
+            computer,
+            tool_name,
+            params,
+            timeout,
+            req_id=req_id,
+            on_progress=_blocking(on_progress) if on_progress is not None else None,
+            on_question=_blocking(on_question) if on_question is not None else None,
+            questions=questions,
+            meta=meta,
+        )
 
     cancel = _blocking_method(AsyncSMCPAgentClient.cancel)
     tool_meta = staticmethod(AsyncSMCPAgentClient.tool_meta)
@@ -197,6 +211,8 @@ class SMCPAgentClient:
     get_desktop = _blocking_method(AsyncSMCPAgentClient.get_desktop)
     get_finder = _blocking_method(AsyncSMCPAgentClient.get_finder)
     read_resource = _blocking_method(AsyncSMCPAgentClient.read_resource)
+    read_resource_result = _blocking_method(AsyncSMCPAgentClient.read_resource_result)
+    read_large_resource = _blocking_method(AsyncSMCPAgentClient.read_large_resource)
     read_document_metadata = _blocking_method(AsyncSMCPAgentClient.read_document_metadata)
     read_document_pages = _blocking_method(AsyncSMCPAgentClient.read_document_pages)
     read_page = _blocking_method(AsyncSMCPAgentClient.read_page)
@@ -209,6 +225,16 @@ class SMCPAgentClient:
 
     def iter_pages(self, computer: str, uri: str, format: str = "json") -> Iterator[Any]:
         return self._iterate(self._client.iter_pages(computer, uri, format))
+
+    # --- resources, prompts, questions
+
+    get_resources = _blocking_method(AsyncSMCPAgentClient.get_resources)
+    subscribe_resource = _blocking_method(AsyncSMCPAgentClient.subscribe_resource)
+    unsubscribe_resource = _blocking_method(AsyncSMCPAgentClient.unsubscribe_resource)
+    get_prompts = _blocking_method(AsyncSMCPAgentClient.get_prompts)
+    get_prompt = _blocking_method(AsyncSMCPAgentClient.get_prompt)
+    complete = _blocking_method(AsyncSMCPAgentClient.complete)
+    answer_question = _blocking_method(AsyncSMCPAgentClient.answer_question)
 
     # --- listening
 
@@ -277,12 +303,11 @@ for _name, _member in vars(SMCPAgentClient).items():
         _member.__doc__ = getattr(AsyncSMCPAgentClient, _name).__doc__
 
 
-def _blocking(callback: Callable[..., Awaitable[None] | None]) -> Callable[..., None]:
-    def call(*args: Any) -> None:
+def _blocking(callback: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
         try:
             outcome = callback(*args)
-            if inspect.iscoroutine(outcome):
-                asyncio.run(outcome)
+            return asyncio.run(outcome) if inspect.iscoroutine(outcome) else outcome
         except Exception:
             raise
         except BaseException as error:

@@ -104,7 +104,8 @@ def log_passed_on(
 def answered(event: str, answer: Answer | None) -> Answer:
     """The answer in a computer's ack. Raises `InternalError` for an ack without an answer."""
     if answer is None:
-        raise InternalError(f"the computer gave no answer to {event}; it may not support it")
+        text = f"the computer gave no answer to {event}; it may not support it"
+        raise InternalError(text, {"unanswered": event})
     return answer
 
 

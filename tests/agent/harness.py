@@ -65,6 +65,7 @@ class FakeComputer:
 
     def __init__(self, name: str = "laptop") -> None:
         self.name = name
+        self.url = ""
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.tools = [a_tool("echo")]
         self.windows = ["window://h/main\n\nhello"]
@@ -81,6 +82,10 @@ class FakeComputer:
             GET_FINDER_EVENT: lambda _: {"documents": self.documents, "total_count": len(self.documents)},
             READ_RESOURCE_EVENT: self._read,
         }
+        self.listen()
+
+    def listen(self) -> None:
+        """Answer every event that there is an answer for now."""
         for event in self.answers:
             self.peer.answer(event, functools.partial(self._answer, event))
 
@@ -88,6 +93,7 @@ class FakeComputer:
         return [data for name, data in self.asked if name == event]
 
     async def join(self, url: str, office: str, transport: str = "websocket") -> None:
+        self.url = url
         if not self.peer.connected:
             await self.peer.connect(url, transports=[transport])
         member = {"role": "computer", "name": self.name, "office_id": office}
