@@ -83,6 +83,8 @@ class FormatBounds:
     html: int = 16 * 2**20
     """Characters of an HTML file."""
     html_levels: int = 200
+    html_blocks: int = 1000
+    """Blocks within blocks that the parser gets."""
     csv_field: int = 4 * 2**20
     """Characters of a field, and of a line."""
     csv_sample: int = 16 * 1024

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.docs.formats.html import decoded, html_elements
+from a2c_smcp.docs.formats.html import decoded, flattened, html_elements
 from a2c_smcp.mcp_server.elements import Code, Element, Heading, Image, Link, List, Table, Text
 from a2c_smcp.mcp_server.rendering import elements_text
 
@@ -22,6 +22,20 @@ def test_nested_lists_are_shown_once() -> None:
     assert html_elements(page) == [List(["one\n  two\n    three", "four"])]
     beside = "<ol><li>one</li><ul><li>two</li></ul></ol>"
     assert html_elements(beside) == [List(["one\n  two"], ordered=True)]
+
+
+@pytest.mark.parametrize(("start", "end"), [("<div>", "</div>"), ("<SECTION x>", "</section>"), ("<ul></li>", "</ul>")])
+def test_blocks_that_are_nested_without_end_keep_their_words(start: str, end: str) -> None:
+    page = f"<p>before{start * 5000}deep{end * 5000}<p>after<nav>last</nav>"
+    flat = flattened(page)
+    assert flat.count(start) == flat.count(end) == 1000  # the parser needs a time that grows with their square
+    assert flat.endswith("<p>after<nav>last</nav>")
+    assert elements_text(html_elements(page)).split() == ["before", "deep", "after", "last"]
+
+
+def test_blocks_without_an_end_are_not_taken_for_nested_ones() -> None:
+    page = "<ul>" + "<li>one<p>two" * 5000 + "</ul>" + "<div>three</div>" * 5000
+    assert flattened(page) == page
 
 
 def test_terms_stand_above_what_they_mean() -> None:

@@ -58,6 +58,13 @@ def test_mail_with_wrong_headers_and_encodings_is_read_as_far_as_it_goes() -> No
     assert "au lait" in text_of("a.eml", data)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16"])
+def test_mail_in_utf_16_is_read_with_and_without_a_mark(encoding: str) -> None:
+    assert text_of("a.eml", "Subject: News\n\nApples are ripe: 年度.\n".encode(encoding)) == (
+        "News\n\nApples are ripe: 年度."
+    )
+
+
 def test_a_message_of_outlook_is_shown_like_mail() -> None:
     assert text_of("a.msg", outlook_message()) == (
         "年度报告\n\nFrom: Ada <ada@example.com>\nTo: Bob\nDate: 2020-01-01 00:00:00 UTC\n\nSee the picture.\n\n"

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from a2c_smcp.docs.limits import Unreadable
-from a2c_smcp.mcp_server.elements import Heading, List, Text
+from a2c_smcp.mcp_server.elements import Element, Heading, List, Text
 from tests.docs.foreign_files import compound_file
 from tests.docs.office_files import word_file
 from tests.docs.test_formats import opened, pages
@@ -58,7 +58,7 @@ def test_a_word_file_that_is_encrypted_or_cut_says_so() -> None:
     with pytest.raises(Unreadable):
         opened("a.doc", compound_file({"WordDocument": b"\0" * 20}))
     with pytest.raises(Unreadable):
-        opened("a.doc", b"words")
+        opened("a.ppt", b"words")
 
 
 @pytest.mark.parametrize("folder", ["", "PP97_DUALSTORAGE"])
@@ -74,3 +74,15 @@ def test_a_newer_file_with_the_old_ending_is_read_as_what_it_is() -> None:
     assert page.elements == [Text("new")]
     [page] = pages(opened("a.doc", rb"{\rtf1 rich\par}"))
     assert page.elements == [Text("rich")]
+
+
+def test_a_file_that_is_called_a_word_file_and_is_text_is_read() -> None:
+    def elements(data: str) -> list[Element]:
+        return [element for page in pages(opened("a.doc", data.encode())) for element in page.elements]
+
+    box = "<w:txbxContent><w:p><w:r><w:t> in a box</w:t></w:r></w:p></w:txbxContent>"
+    body = f"<w:body><w:p><w:r><w:t>One</w:t></w:r>{box}</w:p><w:p><w:r><w:t>Two</w:t></w:r></w:p></w:body>"
+    flat = f'<?xml version="1.0"?><w:wordDocument xmlns:w="http://schemas.example/word">{body}</w:wordDocument>'
+    assert elements(flat) == [Text("One in a box"), Text("Two")]
+    assert elements("<html><body><p>A page</p></body></html>") == [Text("A page")]
+    assert elements('{"kind": "JSON"}') == [Text('{"kind": "JSON"}')]

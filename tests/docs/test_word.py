@@ -282,6 +282,35 @@ def test_what_stands_above_and_below_every_page_is_there_once() -> None:
     assert found == [Header("Draft"), Text("Body"), Footer("Page 1")]
 
 
+def with_chunk(name: str, data: bytes) -> bytes:
+    """A Word file with another file in the midst of its text."""
+    body = f'{p(t("before"))}<w:altChunk r:id="chunk"/>{p(t("after"))}'
+    with zipfile.ZipFile(io.BytesIO(word_file(body, links={"chunk": ("aFChunk", name)}))) as old:
+        parts: dict[str, str | bytes] = {each: old.read(each) for each in old.namelist()}
+    return archive({**parts, f"word/{name}": data})
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "shown"),
+    [
+        ("a.html", b"<h3>Inner</h3><p>page", ["Inner", "page"]),
+        ("a.txt", b"plain words", ["plain words"]),
+        ("a.rtf", rb"{\rtf1 rich\par}", ["rich"]),
+        ("a.docx", word_file("<w:p><w:r><w:t>word</w:t></w:r></w:p>"), ["word"]),
+        ("a.docx", with_chunk("b.txt", b"too deep"), ["before", "after"]),
+        (
+            "a.docx",
+            b"PK broken",
+            ["Left out here: a.docx, a file within this one (the file is broken: File is not a zip file)."],
+        ),
+        ("a.bin", b"?", ["Left out here: a.bin, a file within this one (its kind is not known)."]),
+    ],
+)
+def test_a_file_within_a_word_file_is_read_in_its_place(name: str, data: bytes, shown: list[str]) -> None:
+    elements = [each for page in pages(opened("a.docx", with_chunk(name, data))) for each in page.elements]
+    assert [getattr(element, "text", "") for element in elements] == ["before", *shown, "after"]
+
+
 def test_strict_files_are_read_as_others() -> None:
     usual = word_file(
         p(t("strict") + f'<w:hyperlink r:id="x">{t("!")}</w:hyperlink>'), links={"x": ("hyperlink", "https://e.com/")}

@@ -5,6 +5,7 @@
 
 import codecs
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import BinaryIO, Final
@@ -18,7 +19,7 @@ from a2c_smcp.docs.limits import FORMATS, DocumentLimits
 from a2c_smcp.docs.paging import starts_page
 from a2c_smcp.mcp_server.elements import Audio, Code, Element, Heading, Image, Link, List, Separator, Table, Text, Video
 
-__all__ = ["decoded", "html_elements", "open_document"]
+__all__ = ["decoded", "flattened", "html_elements", "open_document"]
 
 _NOT_SHOWN: Final = ["script", "style", "template", "noscript", "iframe", "noframes", "noembed", "rp"]
 _SKIPPED: Final = {"head", "-comment", "datalist"}
@@ -42,6 +43,12 @@ _BLOCKS: Final = {
     *("main", "menu", "nav", "ol", "p", "section", "summary", "td", "th", "tr", "ul", "tbody", "thead", "tfoot"),
     *("frameset", "option", "optgroup", "select", "textarea"),
 }
+#: The start of a tag of a block whose end must be written. Other blocks may just begin one after the other.
+_NESTING: Final = re.compile(
+    r"<(/?)(address|article|aside|blockquote|center|details|dialog|dir|div|dl|fieldset|figcaption|figure|footer|form"
+    r"|header|hgroup|main|menu|nav|ol|section|summary|ul)(?=[\s/>])",
+    re.IGNORECASE,
+)
 _MEDIA: Final = {"audio": Audio, "video": Video}
 _DECLARED: Final = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _ENCODINGS: Final = {
@@ -58,13 +65,34 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocu
     if len(text) > FORMATS.html:
         file.seek(0)
         return TextDocument(file, name)
-    tree = LexborHTMLParser(text)
+    tree = LexborHTMLParser(flattened(text))
     return SectionedDocument(_shown(tree), _properties(tree))
 
 
 def html_elements(text: str) -> list[Element]:
     """What a page of HTML shows."""
-    return _shown(LexborHTMLParser(text))
+    return _shown(LexborHTMLParser(flattened(text)))
+
+
+def flattened(text: str) -> str:
+    """The same page. Where blocks are nested too deeply, each tag of a further block is the end of a line instead.
+
+    For each block the parser looks through all blocks around it: 20,000 of them take it two seconds.
+    """
+    open_blocks: Counter[str] = Counter()
+    depth = 0
+
+    def tag(match: re.Match[str]) -> str:
+        nonlocal depth
+        is_end, name = match[1], match[2].lower()
+        if is_end and not open_blocks[name]:
+            return match[0]  # the parser ignores it, too
+        step = -1 if is_end else 1
+        open_blocks[name] += step
+        depth += step
+        return "<br" if depth + bool(is_end) > FORMATS.html_blocks else match[0]
+
+    return _NESTING.sub(tag, text)
 
 
 def _shown(tree: LexborHTMLParser) -> list[Element]:

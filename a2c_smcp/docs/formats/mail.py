@@ -24,7 +24,7 @@ _HEADER: Final = re.compile(rb"^(?:From [^\n]*\n)?[!-9;-~]{1,100}[ \t]*:")
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> SectionedDocument:
     plain, _ = as_utf8(file)  # some programs save mail in UTF-16
-    data = plain.read().removeprefix(codecs.BOM_UTF8).lstrip()
+    data = _without_zeros(plain.read()).removeprefix(codecs.BOM_UTF8).lstrip()
     if not _HEADER.match(data):
         raise Unreadable("it is not mail: it does not begin with a header")
     parts = len(_PART.findall(data))
@@ -32,6 +32,15 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> Sectione
         raise Unreadable(f"it has {parts} parts, and {FORMATS.mail_parts} are read", 413)
     # The newer policy reads headers by a grammar, which takes minutes for some that are made for it.
     return letter_document(_letter(email.message_from_bytes(data, policy=email.policy.compat32), 0))
+
+
+def _without_zeros(data: bytes) -> bytes:
+    """The same mail in UTF-8, if it is in UTF-16 without a mark: then every other byte of its first header is zero."""
+    head = data[:16]
+    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        if zeros and not zeros.strip(b"\0"):
+            return data.decode(encoding, "replace").encode("utf-8", "replace")
+    return data
 
 
 def _letter(message: email.message.Message, depth: int) -> MailLetter:

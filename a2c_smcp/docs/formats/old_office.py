@@ -13,6 +13,7 @@ import olefile
 
 from a2c_smcp.docs.formats import OpenDocument, Properties, suffix_of
 from a2c_smcp.docs.formats.markdown import SectionedDocument
+from a2c_smcp.docs.formats.office_xml import Node, parse_xml
 from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Element, Heading, List, Text
@@ -20,6 +21,9 @@ from a2c_smcp.mcp_server.elements import Element, Heading, List, Text
 __all__ = ["open_document"]
 
 _WORDS: Final = ("doc", "dot")
+_HEAD: Final = 4096
+_WORD_XML: Final = re.compile(rb"<(?:\w+:)?(?:wordDocument|package)\b[^>]*xmlns")
+_HTML: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body|p|div|table)\b", re.IGNORECASE)
 _FIELD_CODE: Final = re.compile(r"\x13[^\x13\x14\x15]*(?:\x14([^\x13\x15]*))?\x15")
 #: Signs of Word that are not letters: breaks, hyphens, places of pictures and notes.
 _SIGNS: Final = str.maketrans({"\x0b": "\n", "\x1e": "-", "\x1f": "", "\xad": "", "\x07": "\t"}) | dict.fromkeys(
@@ -30,7 +34,7 @@ _OUTLINES, _LETTERS, _BYTES = 4080, 4000, 4008
 
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocument:
-    head = file.read(8)
+    head = file.read(_HEAD)
     file.seek(0)
     is_word = suffix_of(name) in _WORDS
     if head.startswith((b"PK", b"{\\rtf")):
@@ -38,7 +42,9 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocu
         kind = "rtf" if head.startswith(b"{") else "word" if is_word else "slides"
         found: OpenDocument = import_module(f"a2c_smcp.docs.formats.{kind}").open_document(file, name, limits)
         return found
-    if head != olefile.MAGIC:
+    if is_word and not head.startswith(olefile.MAGIC) and b"\0" not in head:
+        return _open_text(file, name, head, limits)
+    if not head.startswith(olefile.MAGIC):
         raise Unreadable("it is not an Office file of the time before 2007")
     try:
         ole = olefile.OleFileIO(file)
@@ -52,6 +58,29 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocu
         return _OldSlides(ole.openstream(stream).read(), Properties(title))
     except (OSError, struct.error, ValueError, IndexError) as error:
         raise Unreadable(f"the file is broken: {' '.join(str(error).split())[:100]}") from None
+
+
+def _open_text(file: BinaryIO, name: str, head: bytes, limits: DocumentLimits) -> OpenDocument:
+    """A file that is text and is called a Word file: Word's own XML, a page of HTML, or anything else."""
+    if _WORD_XML.search(head):
+        found = parse_xml(file.read())
+        if found is not None:
+            return SectionedDocument(list(_xml_paragraphs(found.root)), Properties())
+        file.seek(0)
+    kind = "html" if _HTML.search(head) else "text"
+    opened: OpenDocument = import_module(f"a2c_smcp.docs.formats.{kind}").open_document(file, name, limits)
+    return opened
+
+
+def _xml_paragraphs(root: Node) -> Iterator[Element]:
+    """The paragraphs of Word's XML in one file, of 2003 or newer: the names of its elements are the same."""
+    inner: set[Node] = set()
+    for paragraph in root.iter():
+        if paragraph.tag.endswith("}p") and paragraph not in inner:
+            found = list(paragraph.iter())
+            inner.update(each for each in found if each.tag.endswith("}p"))  # those of a text box
+            if words := "".join(each.text or "" for each in found if each.tag.endswith("}t")).strip():
+                yield Text(words)
 
 
 def _word_elements(ole: olefile.OleFileIO) -> Iterator[Element]:

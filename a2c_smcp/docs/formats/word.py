@@ -28,6 +28,7 @@ from a2c_smcp.docs.formats.markdown import SectionedDocument
 from a2c_smcp.docs.formats.media import part_facts
 from a2c_smcp.docs.formats.office_xml import Node, OfficePackage, OfficePart, Relationship
 from a2c_smcp.docs.formats.omml import EQUATIONS, latex
+from a2c_smcp.docs.formats.word_chunks import chunk_elements
 from a2c_smcp.docs.formats.word_styles import (
     WORD,
     ParagraphStyle,
@@ -53,7 +54,7 @@ from a2c_smcp.mcp_server.elements import (
     Text,
 )
 
-__all__ = ["open_document"]
+__all__ = ["open_document", "open_inner"]
 
 _PLACED: Final = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
 _VECTOR: Final = "{urn:schemas-microsoft-com:vml}"
@@ -89,12 +90,25 @@ _HYPERLINK: Final = re.compile(r'\s*HYPERLINK\s+"([^"]+)"', re.IGNORECASE)
 
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> SectionedDocument:
+    return _read(file, lambda part, data: chunk_elements(part, data, limits), limits)
+
+
+def open_inner(file: BinaryIO, name: str, limits: DocumentLimits) -> SectionedDocument:
+    """A Word file that is put into another one. Files that are put into this one are not read."""
+    return _read(file, lambda part, data: [], limits)
+
+
+_ReadChunk = Callable[[str, bytes], list[Element]]
+"""Reads a file that is put whole into a Word file, given its name and its bytes."""
+
+
+def _read(file: BinaryIO, read_chunk: _ReadChunk, limits: DocumentLimits) -> SectionedDocument:
     package = OfficePackage(file, limits)
     main = package.main_part("word/document.xml")
     body = None if main is None else main.root.find(f"{WORD}body")
     if main is None or body is None:
         raise Unreadable("it is not a Word file: it has no text part that can be read")
-    file_reader = _WordFile(main)
+    file_reader = _WordFile(main, read_chunk)
     elements = file_reader.flow(main.relationships()).read(body)
     if main.is_cut:
         elements.append(Annotation("This file is broken here: the rest of its text cannot be read."))
@@ -113,8 +127,9 @@ class _Comment:
 class _WordFile:
     """The parts of a file that its text refers to."""
 
-    def __init__(self, main: OfficePart) -> None:
+    def __init__(self, main: OfficePart, read_chunk: _ReadChunk) -> None:
         self.main = main
+        self.read_chunk = read_chunk
         self.package = main.package
         kinds = ("styles", "numbering", "comments", "footnotes", "endnotes")
         self._related = {kind: list(main.related(kind)) for kind in kinds}
@@ -235,13 +250,23 @@ class _Flow:
                 for form in alternatives(child):
                     self._blocks(form)
                     break
-            elif child.tag == f"{WORD}altChunk" or child.tag in _UNSEEN:
+            elif child.tag == f"{WORD}altChunk":
+                self._chunk(child)
+            elif child.tag in _UNSEEN:
                 continue
             elif child.tag == _RUN or child.tag in self._inline_handlers:
                 # Not where it should be; some programs write it so.
                 self._paragraph_of([child], ParagraphStyle(), None)
             else:
                 self._blocks(child)
+
+    def _chunk(self, node: Node) -> None:
+        """A file that is put whole into this one. A program shows it as a part of the text."""
+        self._flush()
+        target = self._relationships.get(node.get(f"{RELATION}id") or "")
+        data = None if target is None or target.is_external else self._file.package.read(target.target)
+        if target is not None and data is not None:
+            self._elements += self._file.read_chunk(target.target, data)
 
     def _paragraph(self, node: Node) -> None:
         settings = node.find(f"{WORD}pPr")
