@@ -8,6 +8,9 @@ import asyncio
 import logging
 import os
 import socket
+import uuid
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +19,9 @@ from typing import Any, Final
 from a2c_smcp.agent.seat.pipe import MAX_WAITING, SeatPipe
 from a2c_smcp.agent.seat.place import SeatPlace, peer_pid
 from a2c_smcp.agent.seat.seat_frames import LONGEST_HEAD, State, frame
+from a2c_smcp.agent.seat.shared_subscriptions import ResourceKey, SharedSubscriptions
 from a2c_smcp.errors import (
+    BadRequestError,
     ForbiddenError,
     InternalError,
     NameTakenError,
@@ -29,13 +34,20 @@ from a2c_smcp.relay.errands import Errand, ErrandTable
 from a2c_smcp.relay.passing import RETRY_SECONDS, passing_of
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_EVENT,
+    ENTER_OFFICE_NOTIFICATION,
     EVENTS,
     JOIN_OFFICE_EVENT,
     LEAVE_OFFICE_EVENT,
+    LEAVE_OFFICE_NOTIFICATION,
+    QUESTION_NOTIFICATION,
+    RESOURCE_UPDATED_NOTIFICATION,
+    SUBSCRIBE_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
+    TOOL_PROGRESS_NOTIFICATION,
+    UNSUBSCRIBE_RESOURCE_EVENT,
     Kind,
 )
-from a2c_smcp.wire import Encoded, codec
+from a2c_smcp.wire import Encoded, codec, parse
 
 __all__ = ["FREED_PAUSE", "FREED_SECONDS", "Holder", "HolderOptions"]
 
@@ -47,6 +59,8 @@ FREED_SECONDS: Final = 3.0
 FREED_PAUSE: Final = 0.1
 #: How often the holder checks that its socket still exists, in seconds.
 _LOOK: Final = 5.0
+#: How long an answer is waited for that nobody needs, in seconds.
+_TIDY: Final = 2.0
 _MEMBERSHIP: Final = (JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT)
 
 
@@ -77,6 +91,21 @@ class _Sharer:
 
     pipe: SeatPipe
     errands: ErrandTable[int, _Passed] = field(default_factory=ErrandTable)
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Its tool calls that run, by `agent` and `req_id`."""
+
+    def begin(self, number: int, task: "asyncio.Task[None]", call: dict[str, str] | None) -> None:
+        """Note a request that is being passed on."""
+        self.errands.take(Errand(number, _Passed(task, call)))
+        if call is not None:
+            key = call["agent"], call["req_id"]
+            self.calls[key] += 1
+            task.add_done_callback(lambda _: self._end(key))
+
+    def _end(self, key: tuple[str, str]) -> None:
+        self.calls[key] -= 1
+        if not self.calls[key]:
+            del self.calls[key]
 
 
 class Holder:
@@ -86,7 +115,9 @@ class Holder:
         self._options = options
         self._place = place
         self._sharers: set[_Sharer] = set()
-        self._cancelling: set[asyncio.Task[None]] = set()
+        self._subscriptions: SharedSubscriptions[_Sharer] = SharedSubscriptions()
+        self._tidying: set[asyncio.Task[None]] = set()
+        """What is told to the computers for processes that have gone."""
         self._state = State(options.membership.name)
         self._ending = False
         self._news = asyncio.Event()
@@ -176,10 +207,13 @@ class Holder:
             case Connected(way=way):
                 self._say(connected=True, way=way, reason="")
             case Disconnected(reason=reason, final=final):
+                self._subscriptions.forget()
                 self._say(connected=False, joined=False, reason=reason)
                 if final:
                     self._left.set()
             case Joined():
+                # Before the processes hear of it: each of them subscribes again then.
+                self._subscriptions.forget()
                 self._say(joined=True, problem=None, is_hopeful=False)
             case RejoinFailed(error=error, final=final):
                 self._say(problem=error)
@@ -192,11 +226,27 @@ class Holder:
 
     async def _pass_on(self, event: str, data: Any) -> None:
         # Nothing is awaited here, so notifications are passed on in the order they came in.
-        self._tell_all(["notice", event], codec.dumps(data).encode())
+        notice = data if isinstance(data, dict) else {}
+        if event in (ENTER_OFFICE_NOTIFICATION, LEAVE_OFFICE_NOTIFICATION) and notice.get("computer"):
+            self._subscriptions.forget(str(notice["computer"]))
+        self._tell(self._readers(event, notice), ["notice", event], codec.dumps(data).encode())
+
+    def _readers(self, event: str, notice: dict[str, Any]) -> Iterable[_Sharer]:
+        """The processes that a notification is for: those that made the call, those that subscribed, or all."""
+        if event in (TOOL_PROGRESS_NOTIFICATION, QUESTION_NOTIFICATION):
+            call = str(notice.get("agent")), str(notice.get("req_id"))
+            return [sharer for sharer in self._sharers if call in sharer.calls]
+        if event == RESOURCE_UPDATED_NOTIFICATION:
+            return self._subscriptions.wanting((str(notice.get("computer")), str(notice.get("uri"))))
+        return self._sharers
 
     def _tell_all(self, head: list[Any], body: bytes) -> None:
+        self._tell(self._sharers, head, body)
+
+    @staticmethod
+    def _tell(sharers: Iterable[_Sharer], head: list[Any], body: bytes) -> None:
         data = frame(head, body)
-        for sharer in self._sharers:
+        for sharer in sharers:
             sharer.pipe.send_frame(data)
 
     # --- the processes
@@ -232,9 +282,9 @@ class Holder:
         for errand in sharer.errands.lost():
             errand.work.task.cancel()
             if errand.work.call is not None:
-                task = asyncio.create_task(self._cancel(errand.work.call))
-                self._cancelling.add(task)
-                task.add_done_callback(self._cancelling.discard)
+                self._tidy(self._cancel(errand.work.call))
+        if keys := self._subscriptions.gone(sharer):
+            self._tidy(self._unsubscribe(sharer, keys))
         if not self._sharers:
             self._empty_since = asyncio.get_running_loop().time()
             self._news.set()
@@ -246,7 +296,7 @@ class Holder:
             ):
                 ids = {"agent": str(call[0]), "req_id": str(call[1])} if event == TOOL_CALL_EVENT else None
                 task = asyncio.create_task(self._relay(sharer, number, event, timeout, body))
-                sharer.errands.take(Errand(number, _Passed(task, ids)))
+                sharer.begin(number, task, ids)
             case ["forget", int() as number]:
                 if (errand := sharer.errands.withdraw(number)) is not None:
                     errand.work.task.cancel()  # a process that stops waiting for a tool call cancels the call itself
@@ -261,11 +311,33 @@ class Holder:
     async def _relay(self, sharer: _Sharer, number: int, event: str, timeout: float, body: bytes) -> None:
         kind = "answer"
         try:
-            answer = await self._exchange(event, timeout, body)
+            exchange = partial(self._exchange, event, timeout, body)
+            if event in (SUBSCRIBE_RESOURCE_EVENT, UNSUBSCRIBE_RESOURCE_EVENT):
+                answer = await self._subscribe(sharer, event, body, exchange)
+            else:
+                answer = await exchange()
         except SMCPError as error:
             kind, answer = "failed", codec.dumps(error.payload()).encode()
         if sharer.errands.finished(number):
             sharer.pipe.send([kind, number], answer)
+
+    async def _subscribe(
+        self, sharer: _Sharer, event: str, body: bytes, exchange: Callable[[], Awaitable[bytes]]
+    ) -> bytes:
+        """Begin or end a subscription of one process. Its computer is asked only if no other process has it."""
+
+        async def ask() -> str:
+            return (await exchange()).decode()
+
+        try:
+            request = parse(event, codec.loads(body))
+        except ValueError as error:
+            raise BadRequestError(f"{event}: {error}") from None
+        act = self._subscriptions.subscribe
+        if event == UNSUBSCRIBE_RESOURCE_EVENT:
+            act = self._subscriptions.unsubscribe
+        answer = await act(sharer, (request["computer"], request["uri"]), ask)
+        return (codec.dumps([{"req_id": request["req_id"]}]) if answer is None else answer).encode()
 
     async def _exchange(self, event: str, timeout: float, body: bytes) -> bytes:
         if event in _MEMBERSHIP:
@@ -280,9 +352,23 @@ class Holder:
             logger.exception("failed to pass %s on", event)
             raise InternalError(f"the seat's holder failed to pass {event} on; {self._place.log} says why") from None
 
+    def _tidy(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tidying.add(task)
+        task.add_done_callback(self._tidying.discard)
+
     async def _cancel(self, call: dict[str, str]) -> None:
         with suppress(SMCPError):
-            await self._link.request(CANCEL_TOOL_CALL_EVENT, call, timeout=2.0)
+            await self._link.request(CANCEL_TOOL_CALL_EVENT, call, timeout=_TIDY)
+
+    async def _unsubscribe(self, sharer: _Sharer, keys: list[ResourceKey]) -> None:
+        """End what only this process wanted, unless another process wants it by now."""
+        call = {"agent": self._options.membership.name, "req_id": uuid.uuid4().hex}
+        for computer, uri in keys:
+            data = Encoded(codec.dumps({**call, "computer": computer, "uri": uri}))
+            ask = partial(self._link.exchange, UNSUBSCRIBE_RESOURCE_EVENT, data, _TIDY)
+            with suppress(SMCPError):
+                await self._subscriptions.unsubscribe(sharer, (computer, uri), ask)
 
 
 def _is_at(path: os.PathLike[str], inode: int) -> bool:
