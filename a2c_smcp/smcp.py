@@ -36,6 +36,7 @@ __all__ = [
     "MAX_QUESTION",
     "MAX_QUESTIONS",
     "MAX_URI",
+    "MOVING_NOTIFICATION",
     "PROTOCOL_VERSION",
     "QUESTION_EVENT",
     "QUESTION_NOTIFICATION",
@@ -105,6 +106,7 @@ __all__ = [
     "MCPServerStdioParameters",
     "MCPServerStreamableHttpConfig",
     "MCPServerStreamableHttpParameters",
+    "Moving",
     "ReadResourceReq",
     "ReadResourceRet",
     "ResourceUpdatedNotification",
@@ -178,6 +180,7 @@ RESOURCE_UPDATED_NOTIFICATION = "notify:resource_updated"
 # Server → the agent that waits for the call
 TOOL_PROGRESS_NOTIFICATION = "notify:tool_progress"
 QUESTION_NOTIFICATION = "notify:question"
+MOVING_NOTIFICATION = "notify:moving"
 
 
 # --- calls and tools
@@ -223,6 +226,16 @@ class CallToolRet(TypedDict, total=False):
     content: list[dict[str, Any]]
     structuredContent: dict[str, Any] | None
     isError: bool
+
+
+class Moving(TypedDict):
+    """`notify:moving`, an extension: the server process is about to stop, in this many seconds at most.
+
+    Connect a second time, join there with the same `resume`, and close the first connection when the calls on it are
+    answered.
+    """
+
+    within: float
 
 
 class ToolProgress(AgentCallData):
@@ -316,6 +329,9 @@ class EnterOfficeReq(TypedDict):
     role: Role
     name: str
     office_id: str
+    resume: NotRequired[str]
+    """An extension: a secret of 16 to 128 characters that the client made for its life. A join with the secret of the
+    session that has the name, or the agent's seat, takes its place at once."""
 
 
 class LeaveOfficeReq(TypedDict):
@@ -796,6 +812,7 @@ EVENTS: Mapping[str, Event] = MappingProxyType(
             _notification(CANCEL_TOOL_CALL_NOTIFICATION, AgentCallData),
             _notification(TOOL_PROGRESS_NOTIFICATION, ToolProgress, agent_only=True),
             _notification(QUESTION_NOTIFICATION, ToolQuestion, agent_only=True),
+            _notification(MOVING_NOTIFICATION, Moving),
         )
     }
 )

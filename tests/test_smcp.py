@@ -33,6 +33,7 @@ SEED_EVENTS = {
     "CANCEL_TOOL_CALL_NOTIFICATION": "notify:tool_call_cancel",
     "TOOL_PROGRESS_EVENT": "server:tool_progress",
     "TOOL_PROGRESS_NOTIFICATION": "notify:tool_progress",
+    "MOVING_NOTIFICATION": "notify:moving",
     "GET_RESOURCES_EVENT": "client:get_resources",
     "SUBSCRIBE_RESOURCE_EVENT": "client:subscribe_resource",
     "UNSUBSCRIBE_RESOURCE_EVENT": "client:unsubscribe_resource",

@@ -10,6 +10,7 @@ from a2c_smcp.errors import SMCPError
 from a2c_smcp.link.interface import Connected, Disconnected, Joined, Left, LinkEvent, RejoinFailed
 from a2c_smcp.smcp import (
     EVENTS,
+    MOVING_NOTIFICATION,
     TOOL_PROGRESS_NOTIFICATION,
     AgentCallData,
     DPEDocumentSummary,
@@ -141,8 +142,9 @@ HAPPENINGS: Final[Mapping[str, str]] = MappingProxyType(
             *(
                 event.name.removeprefix(_NOTIFICATION)
                 for event in EVENTS.values()
-                # Progress goes only to the call that asked for it.
-                if event.kind is Kind.NOTIFICATION and event.name != TOOL_PROGRESS_NOTIFICATION
+                # Progress goes only to the call that asked for it. The link itself moves.
+                if event.kind is Kind.NOTIFICATION
+                and event.name not in (TOOL_PROGRESS_NOTIFICATION, MOVING_NOTIFICATION)
             ),
             "change",
             "connection",

@@ -6,10 +6,12 @@ of CPU, and 0.30 s through the loops of the libraries.
 """
 
 import asyncio
+import itertools
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any, Final
 
 import aiohttp
@@ -23,7 +25,7 @@ from a2c_smcp.utils.engineio_internals import CLOSE, MESSAGE, PING, PONG, UPGRAD
 from a2c_smcp.utils.socketio_internals import ACK, DISCONNECT, EVENT
 from a2c_smcp.wire import codec
 
-__all__ = ["Connection"]
+__all__ = ["ANSWERED_ON", "Connection"]
 
 logger = logging.getLogger(__name__)
 # python-socketio and engineio log every packet at INFO, also the first one, which carries the key. They log every
@@ -32,6 +34,9 @@ _libraries = logging.getLogger(f"{__name__}.libraries")
 if _libraries.level == logging.NOTSET:
     _libraries.setLevel(logging.ERROR)
 
+#: The connection whose request is being answered, in the task that answers it and in those that it starts.
+ANSWERED_ON: Final[ContextVar["Connection | None"]] = ContextVar("ANSWERED_ON", default=None)
+_numbers: Final = itertools.count(1)
 _MESSAGE: Final = str(MESSAGE)
 _PROBE: Final = f"{PING}probe"
 _PROBED: Final = f"{PONG}probe"
@@ -69,10 +74,14 @@ class Connection(socketio_internals.AsyncClient):
             websocket_extra_options={"max_msg_size": max_message},
         )
         self.eio.on_message = self._take
+        self.name = f"connection {next(_numbers)}"
+        """What the requests that wait for an answer here are filed under."""
         self._answer = answer
         self._take_ack = take_ack
         self.dropped: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done when the connection has ended; its result is the reason."""
+        self.told_to_move: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        """Done when the server has said that it is about to stop; its result is in how many seconds."""
         self.refusal: SMCPError | None = None
         """Why the server refused the connection."""
         self.on("connect_error", self._on_refused, namespace=SMCP_NAMESPACE)
@@ -84,6 +93,11 @@ class Connection(socketio_internals.AsyncClient):
         """Why a request or a websocket did not get through. The libraries only tell that it did not."""
         failure: Exception | None = self.eio.failure
         return failure
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether requests of the server are being answered."""
+        return bool(self._answering)
 
     async def send_text(self, text: str) -> None:
         """Send an encoded packet. Does not raise when the connection is lost: its reader notices that."""
@@ -130,6 +144,7 @@ class Connection(socketio_internals.AsyncClient):
         return True
 
     async def _asked_for(self, ack_id: int | None, data: Any) -> None:
+        ANSWERED_ON.set(self)  # for this task only
         event, *args = data
         reply = await self._answer(event, tuple(args))
         if ack_id is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
@@ -10,8 +11,9 @@ from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutE
 from a2c_smcp.link.connection import Connection
 from a2c_smcp.link.interface import Handler, Joined, Left, LinkEvent, LinkOptions, Membership, RejoinFailed
 from a2c_smcp.link.server_link import ServerLink
+from a2c_smcp.packets import read_ack
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing, passes
-from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT
+from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, EnterOfficeReq
 
 __all__ = ["OfficeLink"]
 
@@ -41,6 +43,8 @@ class OfficeLink(ServerLink):
         self._changing = asyncio.Lock()
         """Held for a join, a leave or a rejoin, so that they do not overtake each other."""
         self._attempts: set[asyncio.Task[None]] = set()
+        self._resume = secrets.token_urlsafe(32)
+        """With this secret a new connection of this client takes its place over, at any server process."""
 
     @property
     def joined(self) -> bool:
@@ -139,8 +143,19 @@ class OfficeLink(ServerLink):
         self.problem = None
 
     async def _join(self, membership: Membership) -> None:
-        request = {"role": membership.role, "name": membership.name, "office_id": membership.office_id}
-        _raise_refusal(await self.request(JOIN_OFFICE_EVENT, request, self.options.membership_timeout))
+        if self._connection is None:
+            raise ConnectionLostError("not connected to the server")
+        await self._join_over(self._connection, membership)
+
+    async def _join_over(self, connection: Connection, membership: Membership) -> None:
+        request: EnterOfficeReq = {
+            "role": membership.role,
+            "name": membership.name,
+            "office_id": membership.office_id,
+            "resume": self._resume,
+        }
+        ack = await self._exchange(connection, JOIN_OFFICE_EVENT, request, self.options.membership_timeout)
+        _raise_refusal(tuple(read_ack(ack)))
 
     # --- staying in the office
 
@@ -148,6 +163,12 @@ class OfficeLink(ServerLink):
         connection = await super()._connect()
         self._in_office = False
         return connection
+
+    async def _settle(self, connection: Connection) -> None:
+        """Take the place in the office over. A rejoin that is under way goes on over this connection."""
+        async with self._changing:
+            if self.membership is not None and self._in_office:
+                await self._join_over(connection, self.membership)
 
     async def _stay(self, connection: Connection) -> str:
         """Join again if there is an office to be in, until the connection drops."""

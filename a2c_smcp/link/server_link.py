@@ -24,19 +24,20 @@ from a2c_smcp.errors import (
     UnauthorizedError,
 )
 from a2c_smcp.link.connecting import connect, shown_url
-from a2c_smcp.link.connection import Connection
+from a2c_smcp.link.connection import ANSWERED_ON, Connection
 from a2c_smcp.link.interface import Connected, Disconnected, Handler, LinkEvent, LinkOptions
+from a2c_smcp.link.retiring import MOVING, RetiredConnections
 from a2c_smcp.link.supervision import First, Supervisor
 from a2c_smcp.link.ways import Way
 from a2c_smcp.packets import encode_event, read_ack
 from a2c_smcp.relay.asks import Ask, AskTable
-from a2c_smcp.relay.futures import reject_all, resolve
+from a2c_smcp.relay.futures import reject_lost, resolve
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing
-from a2c_smcp.smcp import SMCP_NAMESPACE
+from a2c_smcp.smcp import MOVING_NOTIFICATION, SMCP_NAMESPACE, Moving
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, on_one_line, req_id_in_log
-from a2c_smcp.wire import Encoded, checked_size, codec, exceeds
+from a2c_smcp.wire import Encoded, checked_size, codec, exceeds, parse
 
 __all__ = ["ServerLink"]
 
@@ -47,6 +48,8 @@ _ASKED: Final = "what came from the server"
 #: Some proxies let a websocket through, and cut it after this many seconds at most.
 _SHORT_LIVED: Final = 5.0
 _CUT: Final = socketio.AsyncClient.reason.TRANSPORT_ERROR
+#: A server that stops later than this many seconds is not moved away from before.
+_LONGEST_MOVE: Final = 3600.0
 #: Unique in the process, so that a late ack answers no other request, on any connection.
 _ack_ids: Final = itertools.count(1)
 
@@ -73,6 +76,7 @@ class ServerLink:
         self._supervisor = Supervisor(self._supervise, "a2c-link")
         self._connection: Connection | None = None
         self._asks: AskTable[int, asyncio.Future[str]] = AskTable()
+        self._retired = RetiredConnections(self._asks)
         self._cuts = 0
         """How many websockets in a row were cut soon after they connected. After three, `auto` polls."""
         self._attending = False
@@ -116,11 +120,14 @@ class ServerLink:
 
     async def exchange(self, event: str, data: Any, timeout: float) -> str:
         """Like `request`, but returns the JSON of the ack. `data` may be `Encoded`."""
-        loop, connection = self._supervisor.check_loop(), self._connection
-        if connection is None:
+        if self._connection is None:
+            self._supervisor.check_loop()
             raise ConnectionLostError("not connected to the server")
-        answered: asyncio.Future[str] = loop.create_future()
-        ask = Ask(next(_ack_ids), answered)
+        return await self._exchange(self._connection, event, data, timeout)
+
+    async def _exchange(self, connection: Connection, event: str, data: Any, timeout: float) -> str:
+        answered: asyncio.Future[str] = self._supervisor.check_loop().create_future()
+        ask = Ask(next(_ack_ids), answered, target=connection.name)
         text = encode_event(SMCP_NAMESPACE, event, data, ask.id)
         if exceeds(text, self.options.max_message):
             raise PayloadTooLargeError(f"{event} has more than {self.options.max_message} bytes")
@@ -136,9 +143,15 @@ class ServerLink:
             self._asks.withdraw(ask.id)
 
     async def send(self, event: str, data: Any) -> None:
-        """Send an event that nobody answers. Without a connection it is lost."""
-        if self._connection is not None:
-            await self._connection.send_text(encode_event(SMCP_NAMESPACE, event, data))
+        """Send an event that nobody answers. Without a connection it is lost.
+
+        While a request of the server is being answered, it goes to the connection of that request.
+        """
+        connection = ANSWERED_ON.get()
+        if connection is None or connection.dropped.done():
+            connection = self._connection
+        if connection is not None:
+            await connection.send_text(encode_event(SMCP_NAMESPACE, event, data))
 
     # --- answering
 
@@ -147,6 +160,8 @@ class ServerLink:
         try:
             if not isinstance(event, str):
                 raise BadRequestError("an event's name must be text")
+            if event == MOVING_NOTIFICATION:
+                return self._told_to_move(args[0] if len(args) == 1 else None)
             if (handler := self._handlers.get(event)) is None:
                 raise BadRequestError(f"unknown event {event[:100]!r}")
             reply = await handler(args[0] if len(args) == 1 else None)
@@ -162,6 +177,12 @@ class ServerLink:
             # The last boundary: python-socketio sends no ack when a handler raises, and the caller would wait for ever.
             self._refusals.exception(_ASKED, "failed to handle %s, req_id %s", in_log(event), req_id)
             return InternalError("this client failed to handle the request; its log says why").payload()
+
+    def _told_to_move(self, data: Any) -> None:
+        request: Moving = parse(MOVING_NOTIFICATION, data)
+        connection = ANSWERED_ON.get()
+        if connection is not None and not connection.told_to_move.done():
+            connection.told_to_move.set_result(max(0.0, min(request["within"], _LONGEST_MOVE)))
 
     def _tell(self, event: LinkEvent) -> None:
         try:
@@ -202,29 +223,74 @@ class ServerLink:
                 if not self.options.reconnect:
                     return
         finally:
+            await self._retired.close()
             await self._disconnect("closed by this side", final=True)
 
     async def _connect(self) -> Connection:
-        make = partial(Connection, self._dispatch, partial(resolve, self._asks), self.options.max_message)
-        self._connection, self.way = await connect(self.options, self._office, make, websockets_are_cut=self._cuts >= 3)
+        self._connection, self.way = await self._new_connection()
         logger.info("connected to %s: %s", shown_url(self.options.url), self.way)
         return self._connection
 
+    async def _new_connection(self) -> tuple[Connection, Way]:
+        make = partial(Connection, self._dispatch, partial(resolve, self._asks), self.options.max_message)
+        return await connect(self.options, self._office, make, websockets_are_cut=self._cuts >= 3)
+
     async def _stay(self, connection: Connection) -> str:
-        """Wait until the connection drops, and return why."""
+        """Wait until the connection drops, and return why. If the server is about to stop, move to another process."""
         loop = asyncio.get_running_loop()
         started = loop.time()
+        while True:
+            ends: set[asyncio.Future[Any]] = {connection.dropped, connection.told_to_move}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if connection.dropped.done() or (successor := await self._move(connection)) is None:
+                break
+            connection, started = successor, loop.time()
         reason = await asyncio.shield(connection.dropped)
         short = reason == _CUT and loop.time() - started < _SHORT_LIVED
         is_websocket = self.way is not None and self.way.transport == "websocket"
         self._cuts = self._cuts + 1 if short and is_websocket else 0
         return reason
 
+    async def _move(self, old: Connection) -> Connection | None:
+        """Open a second connection, and leave the first one. Returns `None` if that does not work in time."""
+        loop = asyncio.get_running_loop()
+        within, failures = old.told_to_move.result(), 0
+        until = loop.time() + within
+        pause = random.uniform(0, min(MOVING.longest_pause, within / 10))
+        while loop.time() < until:
+            await asyncio.wait({old.dropped}, timeout=pause)
+            if old.dropped.done():
+                return None
+            try:
+                connection, way = await self._settled_elsewhere()
+            except SMCPError as error:
+                logger.info("cannot move to another server process yet: %s", error)
+                failures += 1
+                pause = backoff(failures, *self.options.backoff) * random.uniform(0.5, 1.0)
+                continue
+            self._connection, self.way = connection, way
+            self._retired.add(old, until + MOVING.after)
+            logger.info("moved to another server process: %s", way)
+            return connection
+        return None
+
+    async def _settled_elsewhere(self) -> tuple[Connection, Way]:
+        connection, way = await self._new_connection()
+        try:
+            await self._settle(connection)
+        except BaseException:
+            await connection.dispose()
+            raise
+        return connection, way
+
+    async def _settle(self, connection: Connection) -> None:
+        """Take along what the server knows of this client by its connection."""
+
     async def _disconnect(self, reason: str, *, final: bool = False) -> None:
         connection, self._connection = self._connection, None
         if connection is None:
             return
         self.problem = ConnectionLostError(f"the connection to the server was lost: {reason}")
-        reject_all(self._asks, partial(ConnectionLostError, self.problem.message))
+        reject_lost(self._asks, connection.name, partial(ConnectionLostError, self.problem.message))
         await connection.dispose()
         self._tell(Disconnected(reason, final=final or not self.options.reconnect))

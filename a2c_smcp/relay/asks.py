@@ -155,6 +155,10 @@ class AskTable(Generic[K, W]):
         """The asks of a caller or target, which `lost` would end. They stay in the table."""
         return LostAsks(tuple(self._targets.get(party, ())), tuple(self._callers.get(party, ())))
 
+    def concerns(self, party: str) -> bool:
+        """Whether an ask of this caller or target still waits."""
+        return party in self._callers or party in self._targets
+
     def lost(self, party: str) -> LostAsks[K, W]:
         """A caller or target has gone: end its asks."""
         lost = self.parted_by(party)

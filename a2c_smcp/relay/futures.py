@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from a2c_smcp.relay.asks import AskTable
 
-__all__ = ["reject", "reject_all", "resolve"]
+__all__ = ["reject", "reject_all", "reject_lost", "resolve"]
 
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
@@ -29,5 +29,12 @@ def reject(asks: AskTable[K, asyncio.Future[R]], ask_id: K, error: Exception) ->
 def reject_all(asks: AskTable[K, asyncio.Future[R]], error: Callable[[], Exception]) -> None:
     """The only target has gone: fail everything that waits, each ask with an error of its own."""
     for ask in asks.lost_all():
+        if not ask.waiter.done():
+            ask.waiter.set_exception(error())
+
+
+def reject_lost(asks: AskTable[K, asyncio.Future[R]], target: str, error: Callable[[], Exception]) -> None:
+    """A target has gone: fail everything that waits for it, each ask with an error of its own."""
+    for ask in asks.lost(target).unanswered:
         if not ask.waiter.done():
             ask.waiter.set_exception(error())

@@ -68,6 +68,13 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
         self.last_ping = time.time()
         self.enqueue(Packet(PING))
 
+    def ask_for_a_sign(self) -> float | None:
+        """Ask the client for a sign of life. `last_ping` has the value that this returns until the client answers."""
+        if self._next_ping is not None:
+            self._next_ping.cancel()
+        self._ping()
+        return self.last_ping
+
     async def check_ping_timeout(self) -> Any:
         if self._is_late():
             await self.close(wait=False, abort=True, reason=self.server.reason.SERVER_DISCONNECT)

@@ -10,7 +10,7 @@ import itertools
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -40,7 +40,7 @@ from a2c_smcp.server.boundary import (
     refusal,
     relay_of,
 )
-from a2c_smcp.server.effects import Broadcast
+from a2c_smcp.server.effects import Broadcast, room_of
 from a2c_smcp.server.envelopes import Answer, Message, answer_from, payload_of, read_answer, read_message
 from a2c_smcp.server.limits import Limits, TokenBucket
 from a2c_smcp.server.offices import Member
@@ -74,12 +74,27 @@ from a2c_smcp.utils.socketio_internals import (
 from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import Encoded
 
-__all__ = ["BaseSMCPNamespace", "Client", "Observed", "PendingAck"]
+__all__ = ["RETIRING", "BaseSMCPNamespace", "Client", "Observed", "PendingAck", "Retiring"]
 
 logger = logging.getLogger(__name__)
 
 _ENDED: Final = (asyncio.InvalidStateError, concurrent.futures.InvalidStateError)
 _Future: TypeAlias = "asyncio.Future[Answer | None] | concurrent.futures.Future[Answer | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Retiring:
+    """How a session ends whose place was taken over. All in seconds."""
+
+    linger: float = 1.0
+    """How long it stays in any case. Within this time every process has heard of the change."""
+    sign: float = 3.0
+    """How long its client may take to answer a ping."""
+    look: float = 0.1
+    """Between two looks at whether its requests are answered."""
+
+
+RETIRING: Final = Retiring()
 
 
 @dataclass(slots=True, eq=False)
@@ -218,6 +233,24 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     def _new_bucket(self) -> TokenBucket | None:
         rate = self.limits.requests_per_second
         return TokenBucket(rate, time.monotonic()) if rate else None
+
+    def _retirement(self, member: Member) -> Iterator[float]:
+        """Pauses, in seconds, until the session of a place that was taken over can be closed.
+
+        For a moment it hears what the office hears, because other processes may not know yet that it has moved. What
+        is on its way is waited for, unless its client has gone.
+        """
+        sid, namespace = member.sid, self.namespace
+        if (socket := socket_of(self.server, namespace, sid)) is None:
+            return
+        asked, silent_at = socket.ask_for_a_sign(), time.monotonic() + RETIRING.sign
+        yield RETIRING.linger
+        self.server.manager.basic_leave_room(sid, namespace, room_of(member.office_id))
+        while sid in self._clients and (self._relays.concerns(sid) or not socket.is_written_out):
+            if socket.last_ping == asked and time.monotonic() > silent_at:
+                logger.info("session %s, which a newer one has replaced, is silent", sid)
+                return
+            yield RETIRING.look
 
     def _seconds_to_refusal(self, address: str, error: Exception) -> float:
         """How long to hold a refusal back, so that nobody can try many keys."""

@@ -21,6 +21,7 @@ from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.offices import Member
 from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.relays import PassOn, RelayAsk
+from a2c_smcp.server.socket_bounds import REPLACED
 from a2c_smcp.server.sockets import BoundedAsyncSocket, unwritten_sockets
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -32,6 +33,7 @@ from a2c_smcp.smcp import (
     Kind,
 )
 from a2c_smcp.utils.engineio_internals import SocketIsClosedError
+from a2c_smcp.utils.socketio_internals import socket_of
 from a2c_smcp.wire import Encoded
 
 __all__ = ["SMCPNamespace"]
@@ -83,6 +85,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         self.registry: Registry = registry or LocalRegistry()
         self._auth = auth
         self._serving: set[asyncio.Task[None]] = set()
+        self._retiring: set[asyncio.Task[None]] = set()
         self._draining = False
 
     @property
@@ -195,11 +198,25 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
                 await self.registry.disconnect(client.sid)
                 raise NotInRoomError("this session has ended")
             await self._perform(transition.rooms, ())
+        if transition.taken is not None:
+            self._retire(transition.taken)
         # Outside the lock, because a broadcast may find a dead member and wait for its disconnect. Nothing is awaited
         # in between, so the notices of one session stay in order.
         await self._perform((), transition.notices)
         if transition.left_office:
             await self._end_relays(client.sid)
+
+    def _retire(self, member: Member) -> None:
+        """A newer session of the same client has this place: close its session when nothing is on its way there."""
+        task = asyncio.create_task(self._close_retired(member))
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
+
+    async def _close_retired(self, member: Member) -> None:
+        for pause in self._retirement(member):
+            await asyncio.sleep(pause)
+        if (socket := socket_of(self.server, self.namespace, member.sid)) is not None:
+            await socket.cut_off(REPLACED)
 
     async def _perform(self, rooms: Iterable[RoomChange], notices: Iterable[Broadcast]) -> None:
         for change in rooms:

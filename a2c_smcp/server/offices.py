@@ -4,6 +4,8 @@ A decision looks at one session and at most two facts about the office: who has 
 So its cost does not depend on the size of the office. It returns what is to change, or raises the coded refusal.
 """
 
+import hashlib
+import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -39,6 +41,7 @@ __all__ = [
     "MAX_ID",
     "MAX_NAME",
     "MAX_OFFICE_ID",
+    "RESUME_LENGTH",
     "Grant",
     "Member",
     "MemberChange",
@@ -68,6 +71,8 @@ _SAID_ONCE_IS_ENOUGH = frozenset(
 )
 
 MAX_NAME = 64
+#: Characters of the secret with which a client takes its place over.
+RESUME_LENGTH = (16, 128)
 MAX_OFFICE_ID = 128
 MAX_ID = 1000
 
@@ -98,6 +103,17 @@ class Member:
     office_id: str
     process: str = ""
     """The server process that holds its connection; empty if there is only one process."""
+    resume: str = ""
+    """A hash of the secret with which a newer session of the same client takes this place over; empty without one."""
+
+    @property
+    def place(self) -> tuple[str, Role, str]:
+        """What the others in the office know it by."""
+        return self.office_id, self.role, self.name
+
+    def yields_to(self, other: "Member") -> bool:
+        """Whether the other one has shown the secret of this one. Takes the same time for every wrong secret."""
+        return bool(self.resume) and hmac.compare_digest(self.resume, other.resume)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +124,19 @@ class Session:
     grant: Grant = field(default_factory=Grant)
     role: Role | None = None
     member: Member | None = None
+    superseded: bool = False
+    """Whether a newer session of the same client has its place. What was on its way is still served: the session acts
+    as `member` until it is closed."""
+
+    @property
+    def place(self) -> Member | None:
+        """The place in an office that it has, and that ends with it."""
+        return None if self.superseded else self.member
 
 
 @dataclass(frozen=True, slots=True)
 class MemberChange:
-    """A session has come, gone or moved."""
+    """A session has come, gone or moved; or a newer session of the same client has taken its place."""
 
     before: Member | None
     after: Member | None
@@ -134,6 +158,8 @@ class Transition:
     """The session as it is to be kept; `None` when it has ended."""
     rooms: tuple[RoomChange, ...] = ()
     notices: tuple[Broadcast, ...] = ()
+    taken: Member | None = None
+    """The place that another session of the same client had until now."""
 
     @property
     def left_office(self) -> bool:
@@ -170,6 +196,9 @@ def check_names(request: EnterOfficeReq) -> None:
     """Raise `BadRequestError` for a name or an office id that breaks a rule."""
     _check_name("name", request["name"], MAX_NAME)
     _check_name("office_id", request["office_id"], MAX_OFFICE_ID)
+    least, most = RESUME_LENGTH
+    if not least <= len(request.get("resume", "x" * least)) <= most:
+        raise BadRequestError(f"field 'resume': must have {least} to {most} characters", {"field": "resume"})
 
 
 def check_office_left(request: LeaveOfficeReq) -> None:
@@ -183,7 +212,8 @@ def check_office_left(request: LeaveOfficeReq) -> None:
 def join(
     session: Session, request: EnterOfficeReq, *, seat: Member | None, holder: Member | None, process: str = ""
 ) -> Transition:
-    """Enter an office, move to another, or take another name in it.
+    """Enter an office, move to another, take another name in it, or take over what another session of the same client
+    has there.
 
     `seat` is the agent of the office. `holder` is the member of this role that has the name, or a name that looks like
     it. `process` is the server process that holds the connection.
@@ -195,15 +225,28 @@ def join(
         raise ForbiddenError("this key does not allow that office")
     if session.role not in (None, role):
         raise ForbiddenError(f"the role of this session is {session.role}; connect again to be {role}")
-    here = session.member
+    here, target = session.place, Member(session.sid, role, name, office_id, process, _hashed(request))
+    taken = None
     if role == "agent":
         if here is not None and here.office_id != office_id:
             raise AlreadyInRoomError("this agent is in another office; it must leave that one first")
         if seat is not None and seat.sid != session.sid:
-            raise RoomFullError(f"the office has an agent: {seat.name!r}", {"agent": seat.name})
+            if not seat.yields_to(target):
+                raise RoomFullError(f"the office has an agent: {seat.name!r}", {"agent": seat.name})
+            taken = seat
     if holder is not None and holder.sid != session.sid:
-        raise _name_taken(name, holder)
-    return _move(session, Member(session.sid, role, name, office_id, process))
+        if not holder.yields_to(target):
+            raise _name_taken(name, holder)
+        taken = holder
+    return _move(session, target, taken)
+
+
+def _hashed(request: EnterOfficeReq) -> str:
+    """The hash of a client's secret. It differs between offices, so that it says nothing about other memberships."""
+    if not (secret := request.get("resume")):
+        return ""
+    text = "\0".join((request["office_id"], request["role"], secret))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _name_taken(name: str, holder: Member) -> NameTakenError:
@@ -215,6 +258,8 @@ def _name_taken(name: str, holder: Member) -> NameTakenError:
 
 
 def leave(session: Session, request: LeaveOfficeReq) -> Transition:
+    if session.superseded:
+        raise NotInRoomError("a newer session of this client has its place in the office")
     here = _member_of(session)
     if here.office_id != request["office_id"]:
         raise CrossRoomAccessError("this session is in another office")
@@ -227,27 +272,38 @@ def disconnect(session: Session) -> Transition:
 
 
 def effects_of(change: MemberChange) -> tuple[tuple[RoomChange, ...], tuple[Broadcast, ...]]:
-    """What follows from a change: the rooms that the session leaves and enters, and the notices to the offices."""
+    """What follows from a change: the rooms that the session leaves and enters, and the notices to the offices.
+
+    A session whose place was taken over stays in the room for a while: the shell closes it when nothing is on its way.
+    """
     here, target = change.before, change.after
-    if here == target:
-        return (), ()
     rooms: list[RoomChange] = []
     notices = []
-    stays = here is not None and target is not None and here.office_id == target.office_id
+    stays, taken_over, told = False, False, True
+    if here is not None and target is not None:
+        taken_over = here.sid != target.sid
+        stays = not taken_over and here.office_id == target.office_id
+        told = here.place != target.place
     if here is not None:
-        if not stays:
+        if not stays and not taken_over:
             rooms.append(RoomChange(here.sid, here.office_id, enters=False))
-        notices.append(_notice(LEAVE_OFFICE_NOTIFICATION, here))
+        if told:
+            notices.append(_notice(LEAVE_OFFICE_NOTIFICATION, here))
     if target is not None:
         if not stays:
             rooms.append(RoomChange(target.sid, target.office_id, enters=True))
-        notices.append(_notice(ENTER_OFFICE_NOTIFICATION, target))
+        if told:
+            notices.append(_notice(ENTER_OFFICE_NOTIFICATION, target))
     return tuple(rooms), tuple(notices)
 
 
-def _move(session: Session, target: Member | None) -> Transition:
-    after = replace(session, member=target, role=target.role if target else session.role)
-    return Transition(session.member, after, *effects_of(MemberChange(session.member, target)))
+def _move(session: Session, target: Member | None, taken: Member | None = None) -> Transition:
+    here = session.place
+    after = replace(session, member=target, role=target.role if target else session.role, superseded=False)
+    changes = [MemberChange(here, target)] if taken is None else [MemberChange(here, None), MemberChange(taken, target)]
+    effects = [effects_of(change) for change in changes]
+    rooms = tuple(room for rooms, _ in effects for room in rooms)
+    return Transition(here, after, rooms, tuple(notice for _, notices in effects for notice in notices), taken)
 
 
 def _notice(event: str, member: Member) -> Broadcast:

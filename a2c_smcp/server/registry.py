@@ -4,7 +4,7 @@ A registry looks up what a decision needs, decides, and commits in one atomic st
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from a2c_smcp.errors import NotInRoomError
@@ -99,8 +99,11 @@ class MemoryRegistry:
         return Counts(len(self._sessions), directory.count("agent"), directory.count("computer"), len(directory))
 
     def _commit(self, sid: str, transition: Transition) -> Transition:
-        if transition.before:
-            self._directory.remove(transition.before)
+        for member in (transition.before, transition.taken):
+            if member is not None:
+                self._directory.remove(member)
+        if (taken := transition.taken) is not None:
+            self._sessions[taken.sid] = replace(self._sessions[taken.sid], superseded=True)
         if transition.after is None:
             del self._sessions[sid]
         else:

@@ -22,6 +22,7 @@ __all__ = [
     "DISCONNECT_REASONS",
     "FELL_BEHIND",
     "LOST_PLACE",
+    "REPLACED",
     "SOCKETS",
     "TOO_LARGE",
     "TOO_MANY",
@@ -47,6 +48,8 @@ TOO_MANY: Final = "too many connections from this address"
 
 # Why a connection ended: the words of the libraries, and ours.
 FELL_BEHIND: Final = "fell behind"
+#: A newer session of the same client has its place.
+REPLACED: Final = "replaced"
 TOO_LARGE: Final = "message too large"
 LOST_PLACE: Final = "lost its place"
 DISCONNECT_REASONS: Final = frozenset(
@@ -57,6 +60,7 @@ DISCONNECT_REASONS: Final = frozenset(
         "transport error",
         "ping timeout",
         FELL_BEHIND,
+        REPLACED,
         TOO_LARGE,
         LOST_PLACE,
     }

@@ -18,8 +18,10 @@ from a2c_smcp.server.boundary import Observer, ack_packet, cancellation, notice_
 from a2c_smcp.server.effects import Broadcast, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.limits import Limits
+from a2c_smcp.server.offices import Member
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.server.relays import RelayAsk
+from a2c_smcp.server.socket_bounds import REPLACED
 from a2c_smcp.server.sockets import BoundedSocket
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -31,7 +33,7 @@ from a2c_smcp.smcp import (
     Kind,
 )
 from a2c_smcp.utils.engineio_internals import SocketIsClosedError
-from a2c_smcp.utils.socketio_internals import SocketIOServer, connections_in
+from a2c_smcp.utils.socketio_internals import SocketIOServer, connections_in, socket_of
 from a2c_smcp.wire import Encoded
 
 __all__ = ["SyncSMCPNamespace"]
@@ -191,8 +193,22 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
             offices.check_office_left(request)
             transition = self.registry.leave(client.sid, request)
         self._perform(transition.rooms, transition.notices)
+        if transition.taken is not None:
+            self.server.start_background_task(self._close_retired, transition.taken)
         if transition.left_office:
             self._end_relays(client.sid)
+
+    def _close_retired(self, member: Member) -> None:
+        """A newer session of the same client has this place: close its session when nothing is on its way there."""
+        retirement = self._retirement(member)
+        while True:
+            with self._lock:
+                pause = next(retirement, None)
+            if pause is None:
+                break
+            self.server.sleep(pause)
+        if (socket := socket_of(self.server, self.namespace, member.sid)) is not None:
+            socket.cut_off(REPLACED)
 
     def _perform(self, rooms: Iterable[RoomChange], notices: Iterable[Broadcast]) -> None:
         for change in rooms:

@@ -3,6 +3,7 @@
 import queue
 import socket as system_socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -10,7 +11,14 @@ from typing import Any
 from a2c_smcp.server.outbox import Queued
 from a2c_smcp.server.simple_websocket_internals import bound_reading, system_socket_of
 from a2c_smcp.server.socket_bounds import FELL_BEHIND, SOCKETS, Bounded, check_frame, packet_of
-from a2c_smcp.utils.engineio_internals import QueueEmpty, Socket, SocketIsClosedError, UnknownPacketError
+from a2c_smcp.utils.engineio_internals import (
+    PING,
+    Packet,
+    QueueEmpty,
+    Socket,
+    SocketIsClosedError,
+    UnknownPacketError,
+)
 
 __all__ = ["BoundedSocket"]
 
@@ -37,8 +45,7 @@ class BoundedSocket(Bounded, Socket):
                 self.queue.put(pkt)
             case Queued.BEHIND:
                 self._fell_behind()
-                self.close(wait=False, abort=True, reason=FELL_BEHIND)
-                self._cut()
+                self.cut_off(FELL_BEHIND)
 
     def offer(self, pkt: Any) -> bool:
         """Queue a packet if it fits. Returns `False` if it does not; the reader stays connected."""
@@ -48,6 +55,23 @@ class BoundedSocket(Bounded, Socket):
             return False
         self.queue.put(pkt)
         return True
+
+    def ask_for_a_sign(self) -> float | None:
+        """Ask the client for a sign of life. `last_ping` has the value that this returns until the client answers."""
+        self.last_ping = time.time()
+        with suppress(SocketIsClosedError):
+            self.send(Packet(PING))
+        return self.last_ping
+
+    @property
+    def is_written_out(self) -> bool:
+        """Whether nothing waits for the client to read it."""
+        return not self.outbox.queued_bytes
+
+    def cut_off(self, reason: str) -> None:
+        """End the connection at once."""
+        self.close(wait=False, abort=True, reason=reason)
+        self._cut()
 
     def receive(self, pkt: Any) -> None:
         if not self._offer(pkt):

@@ -118,6 +118,7 @@ class Socket(socket.Socket):  # type: ignore[misc]  # engineio ships no types
     sid: str
     server: EngineServer
     queue: Any
+    last_ping: float | None
     upgraded: bool
     closed: bool
 

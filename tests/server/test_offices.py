@@ -383,3 +383,83 @@ def test_someone_in_no_office_is_nobodys_member() -> None:
 def test_counts() -> None:
     counts = office().counts()
     assert (counts.sessions, counts.agents, counts.computers, counts.offices) == (5, 1, 3, 2)
+
+
+# --- coming back with a secret
+
+SECRET = "a secret of some length"
+
+
+def come_back(reg: MemoryRegistry, sid: str, role: Role, name: str, secret: str = SECRET) -> Transition:
+    return reg.join(sid, {"role": role, "name": name, "office_id": "o", "resume": secret})
+
+
+@pytest.mark.parametrize("role", ["agent", "computer"])
+def test_the_secret_of_the_session_that_has_the_place_takes_it_over_and_nobody_hears_of_it(role: Role) -> None:
+    reg = registry("old", "new")
+    come_back(reg, "old", role, "n")
+    transition = come_back(reg, "new", role, "n")
+    assert transition.taken is not None and transition.taken.sid == "old"
+    assert transition.rooms == (RoomChange("new", "o", enters=True),) and transition.notices == ()
+    assert [member.sid for member in reg.members("o")] == ["new"]
+    assert reg.session("old").superseded and not reg.session("new").superseded
+
+
+def test_what_the_old_session_still_sends_is_served_but_it_has_no_place_any_more() -> None:
+    reg = registry("a", "old", "new")
+    come_back(reg, "old", "agent", "n")
+    come_back(reg, "new", "agent", "n")
+    join(reg, "a", "computer", "c")
+    assert reg.route("old", EVENTS["client:tool_call"], "c").sid == "a"
+    refused(4103, reg.leave, "old", {"office_id": "o"})
+    ended = reg.disconnect("old")
+    assert ended is not None and ended.notices == () and not ended.left_office
+    assert [member.sid for member in reg.members("o") if member.role == "agent"] == ["new"]
+
+
+@pytest.mark.parametrize("secret", [None, "another secret of some length"])
+@pytest.mark.parametrize(("role", "code"), [("agent", 4101), ("computer", 4105)])
+def test_nobody_takes_a_place_over_without_the_secret(role: Role, code: int, secret: str | None) -> None:
+    reg = registry("old", "new")
+    come_back(reg, "old", role, "n")
+    action = join if secret is None else come_back
+    refused(code, action, reg, "new", role, "n", *([secret] if secret else []))
+    assert [member.sid for member in reg.members("o")] == ["old"]
+
+
+def test_a_place_without_a_secret_cannot_be_taken_over() -> None:
+    reg = registry("old", "new")
+    join(reg, "old", "computer", "n")
+    refused(4105, come_back, reg, "new", "computer", "n")
+
+
+def test_a_secret_is_for_one_office_and_one_role_and_only_its_hash_is_kept() -> None:
+    reg = registry("old", "new")
+    come_back(reg, "old", "computer", "n")
+    member = reg.members("o")[0]
+    assert SECRET not in repr(member) and len(member.resume) == 64
+    elsewhere = reg.join("new", {"role": "computer", "name": "n", "office_id": "other", "resume": SECRET})
+    assert elsewhere.after is not None and elsewhere.after.member is not None
+    assert elsewhere.after.member.resume != member.resume
+
+
+def test_an_agent_that_comes_back_under_another_name_is_heard() -> None:
+    reg = registry("old", "new")
+    come_back(reg, "old", "agent", "a")
+    transition = come_back(reg, "new", "agent", "b")
+    assert transition.notices == (left("a", "agent", sid="old"), entered("b", "agent", sid="new"))
+
+
+def test_a_computer_leaves_its_office_when_it_takes_its_place_over_in_another() -> None:
+    reg = registry("old", "new")
+    come_back(reg, "old", "computer", "n")
+    join(reg, "new", "computer", "n", "elsewhere")
+    transition = come_back(reg, "new", "computer", "n")
+    assert transition.left_office
+    assert transition.notices == (left("n", office="elsewhere", sid="new"),)
+    assert transition.rooms == (RoomChange("new", "elsewhere", enters=False), RoomChange("new", "o", enters=True))
+
+
+@pytest.mark.parametrize("secret", ["x" * 15, "x" * 129, ""])
+def test_a_secret_has_a_length(secret: str) -> None:
+    refused(400, check_names, {"role": "agent", "name": "n", "office_id": "o", "resume": secret})

@@ -13,11 +13,12 @@ from a2c_smcp.server.effects import Broadcast, RoomChange
 from a2c_smcp.server.offices import Grant, Transition
 from a2c_smcp.server.registry import Counts, MemoryRegistry
 from a2c_smcp.server.relays import Relay, RelayAsk, relay_table
-from a2c_smcp.smcp import EVENTS
+from a2c_smcp.smcp import EVENTS, EnterOfficeReq
 from a2c_smcp.types import Role
 
 OFFICES = ("o1", "o2", "o3")
 NAMES = ("n1", "n2", "n3")
+SECRETS = ("the first secret of all", "the second secret of all")
 
 
 class Life(RuleBasedStateMachine):
@@ -30,6 +31,7 @@ class Life(RuleBasedStateMachine):
         self.relays = relay_table(most_per_caller=1000)
         self.failed: list[RelayAsk] = []
         self.known: set[str] = set()
+        self.secrets: dict[str, str] = {}
         self.count = 0
         self.calls = 0
 
@@ -53,6 +55,24 @@ class Life(RuleBasedStateMachine):
     )
     def join(self, sid: str, role: Role, name: str, office: str) -> None:
         self.attempt(sid, lambda: self.registry.join(sid, {"role": role, "name": name, "office_id": office}))
+
+    @rule(
+        sid=sessions,
+        role=st.sampled_from(["agent", "computer"]),
+        name=st.sampled_from(NAMES[:2]),
+        secret=st.sampled_from(SECRETS),
+    )
+    def join_with_a_secret(self, sid: str, role: Role, name: str, secret: str) -> None:
+        request: EnterOfficeReq = {"role": role, "name": name, "office_id": OFFICES[0], "resume": secret}
+        before = {member.sid: member for member in self.registry.members(OFFICES[0])}
+        secrets = {member: self.secrets.get(member) for member in before}
+        self.attempt(sid, lambda: self.registry.join(sid, request))
+        after = {member.sid for member in self.registry.members(OFFICES[0])}
+        for gone in before.keys() - after - {sid}:
+            assert secrets[gone] == secret, "nobody loses a place to another secret"
+        session = self.registry.session(sid)
+        if session.place and session.place.place == (OFFICES[0], role, name):
+            self.secrets[sid] = secret
 
     @rule(sid=sessions, office=st.sampled_from(OFFICES))
     def leave(self, sid: str, office: str) -> None:
@@ -114,7 +134,12 @@ class Life(RuleBasedStateMachine):
                 case RoomChange(enters=False):
                     self.rooms[effect.office_id].discard(effect.sid)
                 case Broadcast():
-                    assert effect.skip_sid == sid
+                    assert effect.skip_sid in (sid, transition.taken.sid if transition.taken else sid)
+        if transition.taken is not None:
+            assert transition.after is not None and transition.after.member is not None
+            if transition.before is None and transition.after.member.name == transition.taken.name:
+                assert not transition.notices, "the others hear nothing"
+            self.rooms[transition.taken.office_id].discard(transition.taken.sid)  # by the shell, a moment later
         if transition.left_office:
             self.relays.lost(sid)
 
@@ -140,7 +165,7 @@ class Life(RuleBasedStateMachine):
     def sessions_and_offices_agree(self) -> None:
         members = {member.sid: member for office in OFFICES for member in self.registry.members(office)}
         for sid in self.known:
-            assert self.registry.session(sid).member == members.get(sid)
+            assert self.registry.session(sid).place == members.get(sid)
         assert members.keys() <= self.known
 
     @invariant()

@@ -25,6 +25,7 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
     UnauthorizedError,
 )
+from a2c_smcp.link.connection import ANSWERED_ON
 from a2c_smcp.link.interface import (
     Connected,
     Disconnected,
@@ -816,3 +817,78 @@ async def test_leaving_without_a_connection_forgets_the_office(server: Running, 
     await link.close()
     await link.leave()
     assert link.membership is None
+
+
+# --- moving to another connection when the server is about to stop
+
+
+async def tell_to_move(server: Running, link: OfficeLink, within: float = 60.0) -> None:
+    assert link._connection is not None
+    sid = link._connection.get_sid("/smcp")
+    telling = server.sio.emit("notify:moving", {"within": within}, to=sid, namespace="/smcp")
+    loop = server.sio.eio.service_task_handle.get_loop()
+    await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(telling, loop))
+
+
+async def test_a_client_that_is_told_to_moves_and_running_calls_are_answered_where_they_came(
+    stack: AsyncExitStack, server: Running, transport: str
+) -> None:
+    ada, laptop = places()
+    asked: list[Any] = []
+    go_on = asyncio.Event()
+
+    async def tools(data: Any) -> Any:
+        asked.append((computer._connection, ANSWERED_ON.get()))
+        if data["req_id"] == "slow":
+            await go_on.wait()
+        return {"tools": [], "req_id": data["req_id"]}
+
+    agent, events = await linked(stack, server, transport)
+    computer, heard = await linked(stack, server, transport, {GET_TOOLS_EVENT: tools})
+    await agent.join(ada)
+    await computer.join(laptop)
+    slow = asyncio.create_task(agent.request(GET_TOOLS_EVENT, {**GET_TOOLS, "req_id": "slow"}, 60))
+    await eventually(lambda: asked)
+    first = (agent._connection, computer._connection)
+    for link in (agent, computer):
+        await tell_to_move(server, link)
+    await eventually(lambda: agent._connection is not first[0] and computer._connection is not first[1])
+    assert (await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 60))[0]["req_id"] == "1"
+    assert asked[1] == (computer._connection, computer._connection)
+    assert not slow.done()
+    go_on.set()
+    assert (await slow)[0]["req_id"] == "slow"
+    assert asked[0] == (first[1], first[1])
+    await eventually(lambda: all(each.dropped.done() for each in first))
+    assert events == [Connected(server.url), Joined(ada, again=False)]
+    assert heard == [Connected(server.url), Joined(laptop, again=False)]
+    assert not agent._asks
+
+
+async def test_closing_a_client_that_has_just_moved_closes_both_connections(server: Running, transport: str) -> None:
+    ada, _ = places()
+    async with OfficeLink(options(server.url, transport), {}) as link:
+        await link.join(ada)
+        first = link._connection
+        await tell_to_move(server, link)
+        await eventually(lambda: link._connection is not first)
+        second = link._connection
+    assert first is not None and second is not None
+    assert not first.connected and not second.connected
+    await eventually(lambda: not server.namespace.registry.members(ada.office_id))
+
+
+async def test_a_client_that_cannot_move_in_time_stays_where_it_is(transport: str) -> None:
+    ada, _ = places()
+    events: list[LinkEvent] = []
+    with async_server(OpenAuthentication(), replace(LIMITS, connections_per_address=1)) as server:
+        async with OfficeLink(options(server.url, transport), {}, on_event=events.append) as link:
+            await link.join(ada)
+            first = link._connection
+            await tell_to_move(server, link, within=0.5)
+            assert first is not None
+            await first.told_to_move
+            await asyncio.sleep(1)  # it has tried until then
+            assert link.joined and link._connection is first
+            await link.leave()
+    assert [type(event) for event in events] == [Connected, Joined, Left, Disconnected]

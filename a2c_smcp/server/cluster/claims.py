@@ -54,7 +54,7 @@ class Claims:
                     if (known := await self._look_at(key)) == shown:
                         raise
                     continue
-                if member == session.member:
+                if member == session.place:
                     return transition, None
                 try:
                     expected = shown if known is None else known

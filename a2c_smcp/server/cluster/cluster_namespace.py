@@ -137,6 +137,9 @@ class ClusterNamespace(SMCPNamespace):
             rooms, notices = offices.effects_of(change)
             member = change.after or change.before
             assert member is not None
+            before = change.before
+            if before is not None and before.sid != member.sid and before.process == self.registry.process:
+                self._retire(before)
             if member.process == self.registry.process:
                 self._change_rooms(rooms)
             elif change.left_office:

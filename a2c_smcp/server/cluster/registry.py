@@ -70,7 +70,7 @@ class ClusterRegistry(Tenure):
         return self.replica.directory.processes(office_id)
 
     def counts(self) -> Counts:
-        members = [session.member for session in self._sessions.values() if session.member]
+        members = [session.place for session in self._sessions.values() if session.place]
         agents = sum(member.role == "agent" for member in members)
         offices_here = {member.office_id for member in members}
         return Counts(len(self._sessions), agents, len(members) - agents, len(offices_here))
@@ -84,8 +84,8 @@ class ClusterRegistry(Tenure):
         self._cut.discard(sid)
         if (session := self._sessions.pop(sid, None)) is None:
             return None
-        if session.member is not None and session.member.process == self.process:
-            await self._claims.give_up(session.member)
+        if session.place is not None and session.place.process == self.process:
+            await self._claims.give_up(session.place)
         return _bare(offices.disconnect(session))
 
     def session(self, sid: str) -> Session:
@@ -161,11 +161,20 @@ class ClusterRegistry(Tenure):
         self._listener.ended(process)
 
     def changed(self, changes: Sequence[MemberChange]) -> None:
+        for change in changes:
+            if change.before is not None and change.after is not None and change.before.sid != change.after.sid:
+                self._supersede(change.before)
         self._listener.changed(changes)
         for change in changes:
-            member = change.after or change.before
-            if member is not None and member.process == self.process:
-                self._compare(member.sid)
+            for member in (change.before, change.after):
+                if member is not None and member.process == self.process:
+                    self._compare(member.sid)
+
+    def _supersede(self, member: Member) -> None:
+        """A newer session of the same client, in any process, has this place now."""
+        session = self._sessions.get(member.sid)
+        if session is not None and session.member == member:
+            self._sessions[member.sid] = replace(session, superseded=True)
 
     async def upkeep(self) -> None:
         """Delete claims that nobody wants: those that are left over in this process. One of the processes also
@@ -184,7 +193,7 @@ class ClusterRegistry(Tenure):
 
     def _place_of(self, sid: str) -> Member | None:
         session = self._sessions.get(sid)
-        return session.member if session else None
+        return session.place if session else None
 
     def _compare(self, sid: str) -> None:
         """Close a session whose place differs from what the replica shows. That happens when an answer of NATS was
@@ -209,7 +218,7 @@ class ClusterRegistry(Tenure):
 
 def _bare(transition: Transition) -> Transition:
     """The transition without what follows from it: the listener has performed that."""
-    return replace(transition, rooms=(), notices=())
+    return replace(transition, rooms=(), notices=(), taken=None)
 
 
 def _key_of(transition: Transition) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from a2c_smcp.server.cluster import tuning
-from a2c_smcp.server.cluster.keys import Entry, encode_claim, lease_key, leased_process, read_claim
+from a2c_smcp.server.cluster.keys import Entry, claim_key, encode_claim, lease_key, leased_process, read_claim
 from a2c_smcp.server.directory import Directory
 from a2c_smcp.server.offices import Member, MemberChange
 from a2c_smcp.utils.bounded import BoundedDict
@@ -180,7 +180,8 @@ class Replica:
     def _changes_of(self, sids: Iterable[str]) -> list[MemberChange]:
         """The changes of these sessions: first those that go, then those that come or move."""
         changes = (MemberChange(self._visible.get(sid), self._now(sid)) for sid in sids)
-        return sorted((change for change in changes if change.before != change.after), key=self._order)
+        changed = _paired([change for change in changes if change.before != change.after])
+        return sorted(changed, key=self._order)
 
     def _now(self, sid: str) -> Member | None:
         key = self._places.get(sid)
@@ -189,3 +190,20 @@ class Replica:
 
     def _order(self, change: MemberChange) -> int:
         return self._claims[self._places[change.after.sid]].revision if change.after is not None else 0
+
+
+def _paired(changes: list[MemberChange]) -> list[MemberChange]:
+    """Make one change of two, where a session goes and a newer session of the same client has its place."""
+    gone = {claim_key(each.before): each for each in changes if each.before and each.before.resume and not each.after}
+    if not gone:
+        return changes
+    paired = []
+    for change in changes:
+        if change.after is not None and change.before is None:
+            before = gone.get(claim_key(change.after))
+            if before is not None and before.before is not None and before.before.yields_to(change.after):
+                del gone[claim_key(change.after)]
+                change = MemberChange(before.before, change.after)
+        paired.append(change)
+    taken = {change.before for change in paired if change.before and change.after}
+    return [change for change in paired if change.after or change.before not in taken]

@@ -96,6 +96,29 @@ def test_a_rename_on_the_agents_seat_is_one_change() -> None:
     assert changes[1:] == [(AGENT, renamed)]
 
 
+def test_a_place_that_a_newer_session_of_the_same_client_takes_over_is_one_change() -> None:
+    old = replace(LAPTOP, resume="hash")
+    new = replace(old, sid="s9", process="p2")
+    replica, changes = folded(lease("p1", 1), lease("p2", 2), claim(old, 3), claim(new, 4))
+    assert changes == [(None, old), (old, new)] and list(replica.directory) == [new]
+    # The end of the old session's process changes nothing any more.
+    assert replica.apply(lease("p1", 5, over=True)) == [] and list(replica.directory) == [new]
+
+
+def test_a_look_shows_a_place_that_was_taken_over_as_one_change() -> None:
+    old = replace(LAPTOP, resume="hash")
+    new = replace(old, sid="s9", process="p2")
+    replica, _ = folded(lease("p1", 1), lease("p2", 2), claim(old, 3))
+    assert replica.resync([lease("p1", 1), lease("p2", 2), claim(new, 5)]) == [MemberChange(old, new)]
+
+
+def test_a_place_that_another_client_gets_is_two_changes() -> None:
+    old = replace(LAPTOP, resume="hash")
+    for new in (replace(old, sid="s9", resume="another hash"), replace(old, sid="s9", resume="")):
+        _, changes = folded(lease("p1", 1), claim(old, 3), claim(new, 4))
+        assert changes[1:] == [(old, None), (None, new)]
+
+
 def test_a_move_back_and_forth() -> None:
     moved = replace(LAPTOP, office_id="q")
     replica, changes = folded(
@@ -157,6 +180,8 @@ def test_a_process_that_a_look_did_not_show_and_that_is_gone_takes_its_members_a
 # --- any history
 
 _SESSIONS = [(f"s{number}", f"p{number % 2}") for number in range(4)]
+#: Three sessions of one client, and one of another.
+_SECRETS = ["hash", "hash", "hash", ""]
 _DEEDS = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(["join", "half"]), st.integers(0, 3), st.sampled_from("ab"), st.sampled_from("op")),
@@ -187,12 +212,18 @@ class World:
 
     def join(self, number: int, name: str, office: str, *, half: bool = False) -> None:
         sid, process = _SESSIONS[number]
-        member = Member(sid, "computer", name, office, process)
-        taken = any(
-            (other.name, other.office_id) == (name, office) and other.sid != sid for other in self.places.values()
-        )
-        if process in self.alive and not taken and self.places.get(sid) != member:
+        member = Member(sid, "computer", name, office, process, _SECRETS[number])
+        taken = [
+            other
+            for other in self.places.values()
+            if (other.name, other.office_id) == (name, office) and other.sid != sid
+        ]
+        yields = all(other.yields_to(member) for other in taken)
+        if process in self.alive and yields and self.places.get(sid) != member:
             before = self.places.get(sid)
+            for other in taken:
+                self.tidy(other)
+                del self.places[other.sid]
             self.write(claim_key(member), encode_claim(member))
             self.places[sid] = member
             if before is not None and not half:
@@ -200,12 +231,15 @@ class World:
 
     def leave(self, number: int) -> None:
         if (member := self.places.pop(_SESSIONS[number][0], None)) is not None:
-            # What it left behind before is tidied away first.
-            for entry in list(self.bucket.values()):
-                claimed = read_claim(entry)
-                if claimed is not None and claimed.sid == member.sid and claimed != member:
-                    self.write(entry.key, None)
+            self.tidy(member)
             self.write(claim_key(member), None)
+
+    def tidy(self, member: Member) -> None:
+        """What a session left behind before is tidied away before its place goes."""
+        for entry in list(self.bucket.values()):
+            claimed = read_claim(entry)
+            if claimed is not None and claimed.sid == member.sid and claimed != member:
+                self.write(entry.key, None)
 
     def end(self, number: int) -> None:
         process = f"p{number}"
