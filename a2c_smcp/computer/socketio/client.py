@@ -22,7 +22,7 @@ from a2c_smcp.computer.watching.events import AnnouncedEvent, EventsLost, Server
 from a2c_smcp.errors import ConnectionLostError, NotFoundError, SMCPError, TooManyRequestsError, error_from_payload
 from a2c_smcp.link.interface import Joined, LinkEvent, LinkOptions, Membership
 from a2c_smcp.link.office_link import OfficeLink
-from a2c_smcp.link.ways import Way
+from a2c_smcp.link.transports import Way
 from a2c_smcp.smcp import (
     ANSWER_QUESTION_EVENT,
     CANCEL_TOOL_CALL_NOTIFICATION,
