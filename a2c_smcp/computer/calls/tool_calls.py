@@ -35,7 +35,7 @@ from a2c_smcp.computer.decisions.tool_definitions import definition_of
 from a2c_smcp.computer.mcp_clients.catalogue import ShownTool
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.redaction import Redaction, discreet_error
-from a2c_smcp.computer.resources.links import Caller
+from a2c_smcp.computer.resources.links import OfficeAgentId
 from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.computer.watching.events import BUFFERED_BYTES, CallEnded, CallProgressed, CallStarted, EventHub
 from a2c_smcp.errors import (
@@ -74,7 +74,7 @@ class ToolCalls:
         events: EventHub,
         log: CallLog,
         redaction: Redaction,
-        on_links: Callable[[SERVER_NAME, Caller, Iterable[str]], None] = ignore,
+        on_links: Callable[[SERVER_NAME, OfficeAgentId, Iterable[str]], None] = ignore,
     ) -> None:
         self._manager = manager
         self._decisions = decisions
@@ -234,7 +234,7 @@ class ToolCalls:
             CURRENT_CALL.reset(current)
         call.reached(sent_at, self._redaction.quote(text_of(result)) if result.is_error else None)
         if call.agent is not None and (links := _links(result)):
-            self._on_links(tool.server, Caller(call.office or "", call.agent), links)
+            self._on_links(tool.server, OfficeAgentId(call.office or "", call.agent), links)
         return result
 
     # --- what is told of it

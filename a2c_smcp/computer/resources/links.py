@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.bounded import BoundedDict
 
-__all__ = ["LINK_SECONDS", "Caller", "LinkedResources"]
+__all__ = ["LINK_SECONDS", "LinkedResources", "OfficeAgentId"]
 
 #: How long a link can be followed.
 LINK_SECONDS: Final = 600.0
@@ -19,7 +19,7 @@ _MOST: Final = 1000
 _CHARACTERS: Final = 1024 * 1024
 
 
-class Caller(NamedTuple):
+class OfficeAgentId(NamedTuple):
     """An agent in an office."""
 
     office: str
@@ -30,15 +30,15 @@ class LinkedResources:
     """The links of all servers."""
 
     def __init__(self) -> None:
-        self._links: dict[SERVER_NAME, BoundedDict[tuple[Caller, str], int]] = {}
+        self._links: dict[SERVER_NAME, BoundedDict[tuple[OfficeAgentId, str], int]] = {}
 
-    def remember(self, server: SERVER_NAME, caller: Caller, uris: Iterable[str], now: float) -> None:
+    def remember(self, server: SERVER_NAME, caller: OfficeAgentId, uris: Iterable[str], now: float) -> None:
         """A tool of this server gave these links to an agent."""
         for uri in uris:
             links = self._links.setdefault(server, BoundedDict(_MOST, heaviest=_CHARACTERS, weigh=int))
             links.put((caller, uri), len(uri), now)
 
-    def servers(self, caller: Caller | None, uri: str, now: float) -> list[SERVER_NAME]:
+    def servers(self, caller: OfficeAgentId | None, uri: str, now: float) -> list[SERVER_NAME]:
         """The servers that gave this link to the agent in the last ten minutes."""
         if caller is None:
             return []

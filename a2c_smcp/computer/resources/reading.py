@@ -26,9 +26,9 @@ from pydantic import ValidationError
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.protocol_requests import passed_meta
 from a2c_smcp.computer.redaction import Redaction, discreet
-from a2c_smcp.computer.resources.links import Caller, LinkedResources
+from a2c_smcp.computer.resources.links import LinkedResources, OfficeAgentId
 from a2c_smcp.computer.resources.routing import Readable, Target, find_target, refusal
-from a2c_smcp.computer.resources.shared_lists import SharedPage, page_of
+from a2c_smcp.computer.resources.shared_lists import SharedCounts, SharedItems, SharedPage, page_of
 from a2c_smcp.computer.resources.shown import ShownResources
 from a2c_smcp.errors import BadRequestError, ForbiddenError, InternalError, NotFoundError, SMCPError, ToolError
 from a2c_smcp.types import SERVER_NAME
@@ -92,10 +92,17 @@ class ResourceReader:
             raise NotFoundError("no MCP server that runs has this name")
         return page_of(self._shown.shared.items(wanted), kinds, cursor, room)
 
+    @property
+    def counts(self) -> dict[SERVER_NAME, SharedCounts]:
+        """How much each server that runs shares."""
+        order = list(self._order())
+        items = self._shown.shared.items(order)
+        return {server: items.get(server, SharedItems()).counts(self._shown.share(server)) for server in order}
+
     # --- resources
 
     async def read(
-        self, uri: str, caller: Caller | None = None, meta: Mapping[str, Any] | None = None
+        self, uri: str, caller: OfficeAgentId | None = None, meta: Mapping[str, Any] | None = None
     ) -> ReadResourceResult:
         """Read a resource from the first server that has it. Raises as `Computer.read_resource` says. `caller` may
         also read what a tool gave it a link to. `meta` becomes the `_meta` of MCP's request.
@@ -118,7 +125,7 @@ class ResourceReader:
         except SMCPError as error:
             raise self._redaction.error(error) from error.__cause__
 
-    def _find(self, uri: str, caller: Caller | None) -> Target:
+    def _find(self, uri: str, caller: OfficeAgentId | None) -> Target:
         order = list(self._order())
         linked = [server for server in self._links.servers(caller, uri, _now()) if self._shares_links(server)]
         readable = Readable(self._shown.watch, self._shown.shared.items(order), linked)
@@ -128,16 +135,13 @@ class ResourceReader:
         return target
 
     def _shares_links(self, server: SERVER_NAME) -> bool:
-        try:
-            return self._shown.connection(server).share != "none"
-        except SMCPError:
-            return False
+        return self._shown.share(server) != "none"
 
-    def remember_links(self, server: SERVER_NAME, caller: Caller, uris: Iterable[str]) -> None:
+    def remember_links(self, server: SERVER_NAME, caller: OfficeAgentId, uris: Iterable[str]) -> None:
         """A tool or a prompt of this server gave an agent links to resources."""
         self._links.remember(server, caller, uris, _now())
 
-    async def watch(self, uri: str, caller: Caller | None, callback: Callable[[str], None]) -> SERVER_NAME:
+    async def watch(self, uri: str, caller: OfficeAgentId | None, callback: Callable[[str], None]) -> SERVER_NAME:
         """Call back whenever this resource changes, and return its server. Raises as `read` does, and
         `BadRequestError` if the server does not say what changes.
         """

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from a2c_smcp.computer.mcp_clients.item_lists import ItemList
+from a2c_smcp.computer.mcp_clients.resource_lists import Share
 from a2c_smcp.computer.resources.uri_templates import MatchedUri, UriTemplate, parse_template
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.types import SERVER_NAME
@@ -26,6 +27,21 @@ _PAGE_VALUES: Final = 20_000
 _TEMPLATE_CHARACTERS: Final = 20_000
 #: How many characters of a cursor are read.
 _LONGEST_CURSOR: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class SharedCounts:
+    """How much a server shares, for people."""
+
+    share: Share
+    resources: int
+    templates: int
+    prompts: int
+
+    def __str__(self) -> str:
+        numbers = {"resources": self.resources, "templates": self.templates, "prompts": self.prompts}
+        said = ", ".join(f"{number} {kind}" for kind, number in numbers.items() if number)
+        return f"{self.share}: {said}" if said else self.share
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +68,9 @@ class SharedItems:
 
     def with_prompts(self, listed: ItemList) -> "SharedItems":
         return replace(self, prompts=tuple(listed.items), prompt_names=frozenset(listed.names))
+
+    def counts(self, share: Share) -> SharedCounts:
+        return SharedCounts(share, len(self.resources), len(self.templates), len(self.prompts))
 
     def lists(self, uri: str) -> bool:
         return hash(uri) in self.uris

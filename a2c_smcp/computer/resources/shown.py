@@ -23,7 +23,7 @@ from a2c_smcp.computer.finder.aggregator import WARMING_SECONDS, FinderAggregato
 from a2c_smcp.computer.finder.organize import organize_finder
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
-from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource
+from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource, Share
 from a2c_smcp.computer.resources.polling import poll_windows
 from a2c_smcp.computer.resources.routing import Target
 from a2c_smcp.computer.resources.server_shelf import ServerShelf
@@ -170,6 +170,11 @@ class ShownResources:
             return self._shelves[server].connection
         except KeyError:
             raise ServerNotActiveError(server) from None
+
+    def share(self, server: SERVER_NAME) -> Share:
+        """What agents may read of a server; nothing of one that does not run."""
+        shelf = self._shelves.get(server)
+        return "none" if shelf is None else shelf.connection.share
 
     def subscribe(self, server: SERVER_NAME) -> None:
         """Tell a server again what is watched: the resources that are shown, and those that agents subscribed to."""

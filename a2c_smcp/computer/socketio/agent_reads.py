@@ -8,7 +8,7 @@ from typing import Any, Final
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.mcp_clients.item_limits import largest_answer
 from a2c_smcp.computer.mcp_clients.protocol_requests import trace_context
-from a2c_smcp.computer.resources.links import Caller
+from a2c_smcp.computer.resources.links import OfficeAgentId
 from a2c_smcp.computer.resources.parts import ResourceBody, read_range
 from a2c_smcp.computer.socketio.kept_bodies import KeptBodies
 from a2c_smcp.computer.socketio.subscriptions import AgentSubscriptions
@@ -55,8 +55,8 @@ class AgentReads:
         self._bodies.clear()
         self._subscriptions.end()
 
-    def _caller(self, request: AgentCallData) -> Caller:
-        return Caller(self._office(), request["agent"])
+    def _caller(self, request: AgentCallData) -> OfficeAgentId:
+        return OfficeAgentId(self._office(), request["agent"])
 
     @property
     def _room(self) -> int:
@@ -101,7 +101,7 @@ class AgentReads:
         return Encoded(text)
 
     async def _read(
-        self, request: ReadResourceReq, caller: Caller
+        self, request: ReadResourceReq, caller: OfficeAgentId
     ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
         result = await self._computer.shared.read(request["uri"], caller, trace_context(request.get("meta")))
         contents = [content.model_dump(mode="json", by_alias=True, exclude_none=True) for content in result.contents]
@@ -110,7 +110,7 @@ class AgentReads:
     def _keep_for_parts(
         self,
         error: PayloadTooLargeError,
-        caller: Caller,
+        caller: OfficeAgentId,
         uri: str,
         contents: list[dict[str, Any]],
         meta: Mapping[str, Any] | None,
@@ -125,7 +125,7 @@ class AgentReads:
         error.details = {**error.details, "total_size": body.size}
         self._bodies.put(caller, uri, body, is_read=False)
 
-    async def _read_part(self, request: ReadResourceReq, caller: Caller, offset: int, length: int) -> Encoded:
+    async def _read_part(self, request: ReadResourceReq, caller: OfficeAgentId, offset: int, length: int) -> Encoded:
         uri = request["uri"]
         body = self._bodies.get(caller, uri, begins=offset == 0)
         if body is None:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from a2c_smcp.computer.resources.links import Caller
+from a2c_smcp.computer.resources.links import OfficeAgentId
 from a2c_smcp.computer.resources.parts import ResourceBody
 from a2c_smcp.utils.bounded import BoundedDict
 
@@ -17,15 +17,15 @@ class KeptBodies:
     """The last contents that did not fit into one message, `heaviest` bytes of them in all."""
 
     def __init__(self, heaviest: int, seconds: float = BODY_SECONDS) -> None:
-        self._bodies: BoundedDict[tuple[Caller, str], ResourceBody] = BoundedDict(
+        self._bodies: BoundedDict[tuple[OfficeAgentId, str], ResourceBody] = BoundedDict(
             heaviest=heaviest, weigh=lambda it: it.size
         )
-        self._unread: set[tuple[Caller, str]] = set()
+        self._unread: set[tuple[OfficeAgentId, str]] = set()
         """Those of which no part was read yet."""
         self._seconds = seconds
         self._timer: asyncio.TimerHandle | None = None
 
-    def get(self, caller: Caller, uri: str, *, begins: bool) -> ResourceBody | None:
+    def get(self, caller: OfficeAgentId, uri: str, *, begins: bool) -> ResourceBody | None:
         """The contents that were kept for this agent. A series of parts that begins gets only contents that no other
         series has read.
         """
@@ -35,7 +35,7 @@ class KeptBodies:
         self._unread.discard(key)
         return self._bodies.get(key)
 
-    def put(self, caller: Caller, uri: str, body: ResourceBody, *, is_read: bool) -> None:
+    def put(self, caller: OfficeAgentId, uri: str, body: ResourceBody, *, is_read: bool) -> None:
         """Keep contents for a minute. `is_read` says that a part of them is sent now."""
         loop, key = asyncio.get_running_loop(), (caller, uri)
         self._bodies.put(key, body, loop.time())

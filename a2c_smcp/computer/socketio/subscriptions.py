@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.resources.links import Caller
+from a2c_smcp.computer.resources.links import OfficeAgentId
 from a2c_smcp.computer.watching.paced_events import ANNOUNCE_SECONDS
 from a2c_smcp.errors import (
     BadRequestError,
@@ -48,7 +48,7 @@ class AgentSubscriptions:
         self._era = 0
         """Counts the agents that were here."""
 
-    async def subscribe(self, caller: Caller, uri: str) -> None:
+    async def subscribe(self, caller: OfficeAgentId, uri: str) -> None:
         """Tell the agent of changes from now on. Raises as `ResourceReader.watch` does, and `TooManyRequestsError`."""
         if len(uri) > MAX_URI:
             raise BadRequestError(f"field 'uri': at most {MAX_URI} characters", {"field": "uri"})
@@ -63,7 +63,7 @@ class AgentSubscriptions:
         self._servers[uri] = server
         self._counts.setdefault(uri, Counter())[caller.agent] += 1
 
-    def unsubscribe(self, caller: Caller, uri: str) -> None:
+    def unsubscribe(self, caller: OfficeAgentId, uri: str) -> None:
         """Undo one subscription. Without one, this does nothing."""
         counts = self._counts.get(uri, Counter())
         counts -= Counter({caller.agent: 1})
