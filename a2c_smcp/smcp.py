@@ -289,8 +289,8 @@ class SMCPTool(TypedDict):
     """A tool as agents see it.
 
     `meta` has `a2c_tool_meta` and `MCP_TOOL_ANNOTATION` as JSON text, and `MCP_TOOL_TITLE`, the title of the tool. The
-    client's `tool_meta` reads the first one. Extensions: `MCP_TOOL_META`, the tool's own `_meta` as JSON text, and
-    `MCP_TOOL_ICONS`, its icons as JSON text.
+    client's `tool_meta` reads the first one. Extensions: `MCP_TOOL_META`, the tool's own `_meta` as JSON text,
+    `MCP_TOOL_ICONS`, its icons as JSON text, and `MCP_SERVER_NAME`, the name of its MCP server.
     """
 
     name: str

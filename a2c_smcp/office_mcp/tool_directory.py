@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from a2c_smcp.office_mcp.search import SearchIndex, is_mostly_cjk
 from a2c_smcp.office_mcp.sizing import MODEL_SIZE
 from a2c_smcp.office_mcp.tool_names import tool_names
-from a2c_smcp.results import ANNOTATION_KEY, TITLE_KEY
+from a2c_smcp.results import ANNOTATION_KEY, SERVER_KEY, TITLE_KEY
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.bounded import BoundedDict
 from a2c_smcp.utils.json_sizes import json_or_none
@@ -23,7 +23,7 @@ from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.readable_schemas import ReadableSchema, input_schema, outline, output_schema
 from a2c_smcp.utils.text import cut, harmless, in_log, printable
 
-__all__ = ["MOST_TOOLS", "ListedTool", "OfficeTool", "SchemaNews", "ToolDirectory", "described"]
+__all__ = ["MOST_TOOLS", "FoundTools", "ListedTool", "OfficeTool", "SchemaNews", "ToolDirectory", "described"]
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +36,7 @@ class _DirectoryBounds:
     """Limits, in characters, on the texts of strangers that are shown and searched."""
 
     names: int = 200
+    near: int = 30  # tools, by their names
     title: int = 200
     description: int = 1000
     annotations: int = 10_000
@@ -47,6 +48,8 @@ class _DirectoryBounds:
 
 
 _MOST: Final = _DirectoryBounds()
+#: A search is weak if no tool has more than this share of its words.
+_WEAK: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,14 @@ class ListedTool:
     tool: types.Tool
     left_out: tuple[str, ...]
     room: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTools:
+    """What a search found. `near` is what comes after the best, and empty if the best have most words of the query."""
+
+    best: list[OfficeTool]
+    near: list[OfficeTool]
 
 
 class SchemaNews:
@@ -162,9 +173,17 @@ class ToolDirectory:
 
     def search(self, query: str, computer: str | None = None, most: int = 10) -> list[OfficeTool]:
         """The tools that contain words of the query, best match first."""
+        return self.find_by_words(query, computer, most).best
+
+    def find_by_words(self, query: str, computer: str | None = None, most: int = 10) -> "FoundTools":
+        """The tools that contain words of the query, and the names of some more if none of them has most words."""
         entries, index = self._indexed
-        found = (entries[number] for number in index.best(query, len(entries) if computer else most))
-        return [entry for entry in found if computer in (None, entry.computer)][:most]
+        among = None if computer is None else lambda number: entries[number].computer == computer
+        found = index.ranked(query, most + _MOST.near, among)
+        ranked = [(entries[number], share) for number, share in found]
+        weak = max((share for _, share in ranked[:most]), default=0.0) <= _WEAK
+        near = [entry for entry, _ in ranked[most:]] if weak else []
+        return FoundTools([entry for entry, _ in ranked[:most]], near)
 
     def overview(self, computer: str | None = None) -> str:
         """The names of the tools, and the language of their descriptions."""
@@ -215,7 +234,8 @@ def _texts(entry: OfficeTool, most: int) -> dict[str, float]:
     tool = entry.tool
     names = " ".join(_parameters(tool))
     # If a text is in two fields, it counts in the heavier one.
-    found = ((names, 0.5), (tool["description"], 1.0), (_title(tool) or "", 2.0), (tool["name"], 3.0))
+    where = f"{entry.computer} {(tool.get('meta') or {}).get(SERVER_KEY) or ''}"
+    found = ((names, 0.5), (where, 1.0), (tool["description"], 1.0), (_title(tool) or "", 2.0), (tool["name"], 3.0))
     texts = {text[:most]: weight for text, weight in found}
     return {text: weight for text, weight in texts.items() if text}
 

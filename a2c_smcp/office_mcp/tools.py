@@ -171,8 +171,15 @@ class OfficeTools:
                 "search_tools",
                 "Search for tools",
                 "Find tools of the computers by what they do: the best ten, with the schemas of their arguments. "
-                "call_tool calls one.",
-                {"query": {"type": "string", "description": "What the tool should do, in a few words."}, **which},
+                "call_tool calls one. Ask in English, or in the language of the tools. Name what is to be done and the "
+                "thing to touch, such as a file, a page, a branch or a channel, and the program if you know it.",
+                {
+                    "query": {
+                        "type": "string",
+                        "description": "A verb and a thing, such as: create branch; read spreadsheet cells.",
+                    },
+                    **which,
+                },
                 self._find,
                 required=["query"],
             ),
@@ -195,15 +202,17 @@ class OfficeTools:
         await self._office.usable()
         office, query = self._office, call.arguments["query"]
         computer = office.computer(call.arguments["computer"]) if call.arguments.get("computer") else None
-        found = office.directory.search(query, computer)
-        if not found:
+        found = office.directory.find_by_words(query, computer)
+        if not found.best:
             if office.agent.problem is not None or not office.computers:
                 return await self._own["list_computers"].answer(call)
             return answered(f"No tool has words of {query[:200]!r}. There are:\n{office.directory.overview(computer)}")
         one = office.only is not None
         how = "call_tool(tool, arguments)" if one else "call_tool(computer, tool, arguments)"
-        head = f"{len(found)} tools, the best first. Call one with {how}."
-        return answered(f"{head}\n{described(found, computers=not one)}")
+        head = f"{len(found.best)} tools, the best first. Call one with {how}."
+        names = ", ".join(entry.tool["name"] for entry in found.near)
+        near = f"\nNone has most of these words. Less likely, by name: {cut(names)}" if names else ""
+        return answered(f"{head}\n{described(found.best, computers=not one)}{near}")
 
     async def _call_found(self, call: ToolCall) -> types.CallToolResult:
         office, wanted = self._office, call.arguments["tool"]

@@ -67,8 +67,11 @@ def clash(error: SMCPError) -> tuple[str, list[str]]:
 
 
 def described(mcp_tool: Tool, **fields: Any) -> SMCPTool:
+    """The tool as agents see it. The name of its server, which every tool has, is checked here."""
     [shown] = started(ToolListing(config("a", **fields), (mcp_tool,))).tools
-    return shown
+    meta = dict(shown["meta"] or {})
+    assert meta.pop("MCP_SERVER_NAME") == "a"
+    return {**shown, "meta": meta}
 
 
 # --- names
@@ -398,8 +401,7 @@ def test_the_title_is_plain_text_beside_the_title_in_the_annotations() -> None:
 
 @pytest.mark.parametrize("value", ["x", True, 7, 1.5, None, [], ["a", "b"], [True], [1, 2], [1.5]])
 def test_plain_values_and_lists_of_one_plain_type_stay_as_they_are(value: Any) -> None:
-    meta = described(tool("read", _meta={"own": value}))["meta"]
-    assert meta == {"own": value, "MCP_TOOL_META": json.dumps({"own": value})}
+    assert described(tool("read", _meta={"own": value}))["meta"] == {"own": value}
 
 
 @pytest.mark.parametrize("value", [{}, {"a": 1}, [1, "a"], [1, True], [1, 1.5], [None], [[1]], [{}]])
@@ -411,20 +413,15 @@ def test_anything_else_is_a_json_string(value: Any) -> None:
 
 
 def test_the_reserved_keys_of_the_server_are_dropped() -> None:
-    reserved = ("a2c_tool_meta", "MCP_TOOL_ANNOTATION", "MCP_TOOL_TITLE", "MCP_TOOL_ICONS", "MCP_TOOL_META")
+    reserved = ("a2c_tool_meta", "MCP_TOOL_ANNOTATION", "MCP_TOOL_TITLE", "MCP_SERVER_NAME")
     own = {**dict.fromkeys(reserved, "spoofed"), "tags": ["own"]}
-    assert described(tool("read", _meta=own))["meta"] == {"tags": ["own"], "MCP_TOOL_META": json.dumps(own)}
-
-
-def test_icons_and_meta_that_are_too_large_are_left_out() -> None:
-    meta = described(tool("read", _meta={"own": "x" * 70_000}, icons=[{"src": "data:" + "x" * 70_000}]))["meta"]
-    assert meta == {"own": "x" * 70_000}
+    assert described(tool("read", _meta=own))["meta"] == {"tags": ["own"]}
 
 
 def test_the_three_parts_of_meta_are_independent() -> None:
     shown = described(tool("read", _meta={"tags": ["own"]}, annotations={}), default_tool_meta={"tags": ["ours"]})
     assert shown["meta"] is not None
-    assert sorted(shown["meta"]) == ["MCP_TOOL_ANNOTATION", "MCP_TOOL_META", "a2c_tool_meta", "tags"]
+    assert sorted(shown["meta"]) == ["MCP_TOOL_ANNOTATION", "a2c_tool_meta", "tags"]
 
 
 def test_the_tool_list_is_built_once_per_value() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from a2c_smcp.office_mcp.search import SearchIndex, is_mostly_cjk, words
+from bench.tool_search.measure import directory, measure
 
 #: Server, name, description and parameters, as public MCP servers list them.
 TOOLS: list[tuple[str, str, str, list[str]]] = [
@@ -52,6 +53,40 @@ def test_nine_of_ten_questions_find_their_tool_among_the_first_five(questions: d
     missed = {query: found[query] for query, wanted in questions.items() if not wanted & set(found[query])}
     assert len(questions) == 10
     assert len(missed) <= 1, missed
+
+
+@pytest.mark.parametrize(
+    ("which", "chinese", "least"),
+    [("first", False, 22), ("first", True, 9), ("second", False, 19), ("second", True, 8)],
+)
+def test_requests_that_were_written_before_the_tools_were_seen_find_them(which: str, chinese: bool, least: int) -> None:
+    found = measure(which, chinese=chinese, tools=directory())
+    assert found.asked == (10 if chinese else 25)
+    assert found.found >= least, found.missed
+
+
+def test_grammatical_forms_of_a_word_are_one() -> None:
+    index = SearchIndex([{"other things": 1.0}, {"Creates a navigation": 1.0}, {"nothing": 1.0}])
+    for query in ("created", "creating", "creation", "navigate", "navigating"):
+        assert index.best(query, 5) == [1], query
+    assert SearchIndex([{"a string": 1.0}]).best("str", 5) == []
+
+
+def test_a_word_counts_more_than_another_of_its_meaning() -> None:
+    index = SearchIndex([{"remove it": 1.0}, {"delete it": 1.0}, {"else": 1.0}])
+    assert index.best("delete", 5) == [1, 0]
+
+
+def test_chinese_words_are_looked_for_in_english_and_in_chinese() -> None:
+    index = SearchIndex([{"Post a message": 1.0}, {"查询天气": 1.0}, {"Get the weather": 1.0}, {"else": 1.0}])
+    assert index.best("给同事发消息", 1) == [0]
+    assert sorted(index.best("天气", 5)) == [1, 2]
+
+
+def test_the_share_says_how_many_words_of_the_query_a_document_has() -> None:
+    index = SearchIndex([{"create branch": 1.0}, {"create issue": 1.0}, {"walrus": 1.0}])
+    assert index.ranked("create branch", 5) == [(0, 1.0), (1, 0.5)]
+    assert index.ranked("create branch", 5, lambda number: number == 1) == [(1, 0.5)]
 
 
 def test_names_come_apart_as_a_person_reads_them() -> None:

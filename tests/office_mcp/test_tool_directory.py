@@ -55,3 +55,19 @@ def test_a_computer_that_fills_the_list_gets_outlines_and_others_lose_nothing() 
     assert sum(len(text) for name, text in shown.items() if name.startswith("evil")) < 350_000
     assert "a49" in directory.listing[-1].input_schema["properties"]
     assert "x" * 500 in shown["pc__echo"] and directory.listing[-1].description == f"On pc: {'Echo ' * 100}"
+
+
+def test_the_names_of_the_server_and_of_the_computer_are_searched() -> None:
+    server: Any = {**a_tool("get_it"), "meta": {"MCP_SERVER_NAME": "notion-work"}}
+    directory = ToolDirectory({"study": [a_tool("read"), server], "kitchen": [a_tool("look")]})
+    assert directory.search("notion")[0].name == "study__get_it"
+    assert [found.computer for found in directory.search("kitchen")] == ["kitchen"]
+
+
+def test_a_weak_search_also_names_what_comes_after_the_best() -> None:
+    directory = ToolDirectory({"pc": [a_tool(f"create_{n}") for n in range(60)] + [a_tool("create_branch")]})
+    weak = directory.find_by_words("create walrus zyzzyva")
+    assert (len(weak.best), len(weak.near)) == (10, 30)
+    strong = directory.find_by_words("create branch")
+    assert strong.best[0].tool["name"] == "create_branch"
+    assert strong.near == []

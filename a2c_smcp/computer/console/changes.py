@@ -25,8 +25,6 @@ from a2c_smcp.computer.watching.events import (
     RestartOffered,
     ServerLogged,
     ServerStatus,
-    SharedPromptsChanged,
-    SharedResourcesChanged,
     ToolHidden,
     ToolInvalid,
     ToolListChanged,
@@ -41,8 +39,6 @@ _MARKED: Final = {
     ToolHidden: "tools",
     DesktopChanged: "desktop",
     FinderChanged: "finder",
-    SharedResourcesChanged: "shared",
-    SharedPromptsChanged: "shared",
 }
 
 
@@ -74,7 +70,7 @@ class PageChanges:
     def add(self, event: ComputerEvent) -> None:
         """Add an event."""
         match event:
-            case _ if type(event) in _MARKED:
+            case ToolListChanged() | ToolHidden() | DesktopChanged() | FinderChanged():
                 self._marked.add(_MARKED[type(event)])
             case ServerStatus(server=server):
                 self._servers[server] = event

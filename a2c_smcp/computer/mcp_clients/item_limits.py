@@ -12,13 +12,12 @@ from a2c_smcp.utils.json_sizes import is_deeper
 
 __all__ = ["MAX_ITEMS", "MAX_LEVELS", "largest_answer", "too_much"]
 
-#: How many items an answer may have: in a tool's result, in the contents of a resource, in one page of tools, or in the
-#: messages of a prompt.
+#: How many items an answer may have: in a tool's result, in the contents of a resource, or in one page of tools.
 MAX_ITEMS: Final = 10_000
-#: How deep lists and objects may be nested in a tool's result, a resource, a prompt or a completion.
+#: How deep lists and objects may be nested in a tool's result or in the contents of a resource.
 MAX_LEVELS: Final = 250
-_LISTS: Final = ("content", "contents", "tools", "messages")
-_NESTING: Final = ("content", "contents", "structuredContent", "messages", "completion")
+_LISTS: Final = ("content", "contents", "tools")
+_NESTING: Final = ("content", "contents", "structuredContent")
 
 
 def largest_answer(max_message: int) -> int:

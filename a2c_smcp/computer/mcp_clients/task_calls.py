@@ -181,18 +181,11 @@ class TaskCalls:
         return tool in self._required
 
     async def call(
-        self,
-        name: str,
-        params: dict[str, Any],
-        call: AskedCall,
-        progress: CallProgress | None,
-        passed: Mapping[str, Any],
+        self, name: str, params: dict[str, Any], call: AskedCall, progress: CallProgress | None
     ) -> types.CallToolResult:
-        """Run a tool as a task, as until 2025-11-25. `passed` goes into the `_meta` of the request."""
+        """Run a tool as a task, as until 2025-11-25."""
         with self._news.reporting(progress) as meta:
             request = {"name": name, "arguments": params, "task": {"ttl": _keep_ms()}, **meta}
-            if passed:
-                request["_meta"] = {**passed, **meta.get("_meta", {})}
             answer = await self._dispatcher.send_raw_request("tools/call", request)
             if "task" not in answer:
                 return await self._checked(name, answer)

@@ -165,7 +165,6 @@ class AgentCalls:
                     request["params"],
                     request["timeout"],
                     progress.put if progress is not None else None,
-                    meta=request.get("meta"),
                 )
             )
             if progress is not None:

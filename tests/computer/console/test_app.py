@@ -25,7 +25,7 @@ from tests.server.raw import connect, is_closed
 
 READS = [
     *("feed", "tools", "desktop", "finder", "document", "page", "element", "inputs", "log", "result", "decision"),
-    *("history", "export", "alive", "devices", "home", "entry", "clashes", "shared"),
+    *("history", "export", "alive", "devices", "home", "entry", "clashes"),
 ]
 WRITES = [
     *("answer", "refuse-all", "ask-again", "call", "cancel", "server", "input", "remember", "revoke", "link"),

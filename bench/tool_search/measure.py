@@ -1,0 +1,86 @@
+"""How often the right tool is among the first five, for requests that were written before the tools were seen.
+
+`requests-first.txt` was looked at while the search was tuned, `requests-second.txt` was not. Of each, the first 25
+English and the first 10 Chinese requests count for which there is a right tool at all; `right.json` has it.
+"""
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from a2c_smcp.office_mcp.search import is_mostly_cjk
+from a2c_smcp.office_mcp.tool_directory import ToolDirectory
+from a2c_smcp.results import SERVER_KEY
+
+__all__ = ["Measured", "directory", "measure", "milliseconds"]
+
+_FOLDER: Final = Path(__file__).parent
+SETS: Final = ("first", "second")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How many requests of a language found a right tool, and what the others found instead."""
+
+    found: int
+    asked: int
+    missed: dict[str, list[str]]
+
+
+def directory(copies: int = 1) -> ToolDirectory:
+    """The collected tools as those of one computer; with `copies` each tool is there several times."""
+    tools = [
+        _tool(server, name if copy == 0 else f"{name}_{copy}", parameters, text)
+        for copy in range(copies)
+        for server, name, parameters, text in json.loads((_FOLDER / "tools.json").read_text("utf-8"))
+    ]
+    return ToolDirectory({"desk": tools})
+
+
+def _tool(server: str, name: str, parameters: list[str], text: str) -> Any:
+    schema = {"type": "object", "properties": {name: {} for name in parameters}}
+    # What people call a server in a config: @modelcontextprotocol/server-memory is memory, mcp-server-git is git.
+    called = "-".join(part for part in server.split("/")[-1].split("-") if part not in ("mcp", "server"))
+    meta = {SERVER_KEY: called or server.split("/")[0].strip("@")}
+    return {"name": name, "description": text, "params_schema": schema, "return_schema": None, "meta": meta}
+
+
+def measure(which: str, *, chinese: bool, tools: ToolDirectory) -> Measured:
+    right = json.loads((_FOLDER / "right.json").read_text("utf-8"))
+    lines = (_FOLDER / f"requests-{which}.txt").read_text("utf-8").splitlines()
+    asked = [line for line in lines if line in right and is_mostly_cjk(line) is chinese][: 10 if chinese else 25]
+    missed = {}
+    for request in asked:
+        names = [entry.tool["name"] for entry in tools.search(request, most=5)]
+        if not set(names) & set(right[request].split()):
+            missed[request] = names
+    return Measured(len(asked) - len(missed), len(asked), missed)
+
+
+def milliseconds(tools: ToolDirectory, rounds: int = 5) -> float:
+    """How long one search takes, as the median over all requests."""
+    requests = list(json.loads((_FOLDER / "right.json").read_text("utf-8")))
+    tools.search(requests[0])
+    times = []
+    for request in requests * rounds:
+        began = time.perf_counter()
+        tools.search(request)
+        times.append((time.perf_counter() - began) * 1000)
+    return median(times)
+
+
+if __name__ == "__main__":
+    office = directory()
+    for which in SETS:
+        for chinese in (False, True):
+            found = measure(which, chinese=chinese, tools=office)
+            print(f"{which}, {'Chinese' if chinese else 'English'}: {found.found} of {found.asked}")
+            if "--missed" in sys.argv and which == SETS[0]:
+                for request, names in found.missed.items():
+                    print(f"  {request}: {', '.join(names)}")
+    large = directory(17)
+    print(f"{len(large)} tools: {milliseconds(large):.1f} ms for one search")
