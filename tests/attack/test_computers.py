@@ -1,5 +1,6 @@
 """A hostile computer in the office of an honest pair, whose agent has a live view: it hardly notices."""
 
+import itertools
 import json
 import queue
 import re
@@ -8,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -65,7 +67,10 @@ class Evil:
 
     def announce(self) -> None:
         for event in ANNOUNCEMENTS:
-            self._it.emit(event, {})
+            self.tell(event, {})
+
+    def tell(self, event: str, data: dict[str, Any]) -> None:
+        self._it.emit(event, data)
 
 
 @contextmanager
@@ -107,6 +112,27 @@ def test_lists_that_are_announced_all_the_time_are_fetched_at_a_pace(scene: tupl
         for computer, count in zip((large, many), counts, strict=True):
             # Eight megabytes are left alone for two seconds, fourteen for more than three.
             assert computer.asked.count("client:get_tools") - count <= 2 + seconds / 1.5
+        before = memory(pair.agent)
+        attack()
+        assert memory(pair.agent) - before < 60
+
+
+def test_news_and_questions_that_nobody_asked_for_cost_the_agent_little(scene: tuple[Target, Pair]) -> None:
+    server, pair = scene
+    numbers = itertools.count()
+    with evil(server, "gossip", {}) as gossip:
+
+        def attack() -> None:
+            until = time.monotonic() + 1
+            while time.monotonic() < until:
+                for number in itertools.islice(numbers, 20):
+                    gossip.tell("server:resource_updated", {"uri": f"file:///{number}/{'x' * 2000}"})
+                ids = {"agent": "agent", "req_id": "1", "computer": "gossip", "question_id": "q"}
+                gossip.tell("server:question", {**ids, "message": "x" * 10_000})
+                time.sleep(0.005)
+
+        attack()
+        pair.unharmed_by(attack)
         before = memory(pair.agent)
         attack()
         assert memory(pair.agent) - before < 60

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from a2c_smcp.agent import Deadlines, LinkOptions, NotSupportedError
@@ -124,6 +125,16 @@ async def test_what_it_does_not_know_is_said_to_be_unsupported(agent: Agent, off
         else:
             assert "servers" in reply
             assert which == "our-server"
+
+
+async def test_it_shares_nothing_else_and_that_is_known_at_once(agent: Agent) -> None:
+    with anyio.fail_after(20):  # well before the deadline of a reply, which is 30 s
+        assert (await agent.get_resources(COMPUTER))["resources"] == []
+        assert (await agent.get_prompts(COMPUTER))["prompts"] == []
+    result = await agent.call_tool(
+        COMPUTER, "echo", {"text": "x"}, on_question=lambda _: None, meta={"traceparent": "t"}
+    )
+    assert [item.text for item in result.content] == ["x"]
 
 
 async def test_a_computer_that_nobody_has_is_an_error_in_time(office: tuple[str, LinkOptions], kind: str) -> None:
