@@ -31,6 +31,8 @@ __all__ = [
     "CANCELLED_MARKER",
     "DOWN_MARKER",
     "ERROR_CODE_MARKER",
+    "ICONS_KEY",
+    "META_KEY",
     "OUTCOME_MARKER",
     "REASON_MARKER",
     "SERVER_KEY",
@@ -64,9 +66,12 @@ STARTING_MARKER: Final = "starting"
 #: The state of the tool's server; and, if no server has the tool, the servers that do not run.
 STATE_MARKER: Final = "state"
 DOWN_MARKER: Final = "down"
-#: In `SMCPTool.meta`: MCP's annotations of the tool as JSON text, and its title.
+#: In `SMCPTool.meta`: MCP's annotations of the tool as JSON text, and its title; its icons and its own `_meta`, both as
+#: JSON text.
 ANNOTATION_KEY: Final = "MCP_TOOL_ANNOTATION"
 TITLE_KEY: Final = "MCP_TOOL_TITLE"
+ICONS_KEY: Final = "MCP_TOOL_ICONS"
+META_KEY: Final = "MCP_TOOL_META"
 #: There, too: the name of the tool's MCP server in the config of its computer.
 SERVER_KEY: Final = "MCP_SERVER_NAME"
 _MANY: Final = 20

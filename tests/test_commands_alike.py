@@ -60,7 +60,7 @@ def test_a_shell_learns_to_complete(tmp_path: Path) -> None:
     assert "a2c" in (tmp_path / ".bashrc").read_text()
     asked = {"_A2C_COMPLETE": "complete_bash", "COMP_WORDS": "a2c agent re", "COMP_CWORD": "2"}
     done = subprocess.run([A2C], capture_output=True, text=True, timeout=60, check=False, env={**env, **asked})
-    assert done.stdout.split() == ["read"]
+    assert done.stdout.split() == ["read", "resources"]
 
 
 @pytest.mark.parametrize("words", [["agent", "-h"], ["agent", "--no-such-option"]])

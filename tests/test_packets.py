@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from socketio.packet import ACK, BINARY_ACK, BINARY_EVENT, CONNECT, DISCONNECT, EVENT
 
 from a2c_smcp.errors import BadRequestError
-from a2c_smcp.packets import MAX_DEPTH, SMCPPacket, encode_ack, encode_event, name_of, read_ack, read_event, read_head
+from a2c_smcp.packet_text import MAX_DEPTH, encode_ack, encode_event, name_of, read_ack, read_event, read_head
+from a2c_smcp.packets import SMCPPacket
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.wire import Encoded, Unacceptable, parse
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from a2c_smcp.errors import BadRequestError, PayloadTooLargeError
-from a2c_smcp.packets import encode_ack
+from a2c_smcp.packet_text import encode_ack
 from a2c_smcp.smcp import (
     EVENTS,
     GET_DESKTOP_EVENT,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from a2c_smcp.errors import PayloadTooLargeError
-from a2c_smcp.packets import read_ack
+from a2c_smcp.packet_text import read_ack
 from a2c_smcp.smcp import (
     ANSWER_QUESTION_EVENT,
     COMPLETE_EVENT,

@@ -28,7 +28,7 @@ __all__ = ["NameOption", "OfficeOption", "app"]
 
 app = CommandApp(
     name="agent",
-    help="Use the computers of an office: their tools, their screens and their documents.",
+    help="Use the computers of an office: their tools, their screens, their documents, and what else they share.",
     add_completion=False,
 )
 
@@ -67,6 +67,10 @@ Save = Annotated[
     ),
 ]
 ComputerOption = Annotated[str, typer.Argument(help="The computer's name.", show_default=False)]
+
+ServerOption = Annotated[
+    str | None, typer.Option("--server", metavar="NAME", help="Those of this MCP server only.", show_default=False)
+]
 
 DEFAULT_NAME: Final = "a2c-agent"
 
@@ -202,17 +206,55 @@ def read(
         str,
         typer.Argument(
             metavar="URI",
-            help="dpe://… or window://…; the first page of a document is DOCUMENT/pages/0, and with ?format=markdown "
-            "it is text.",
+            help="dpe://…, window://…, or another resource that the computer shares; the first page of a document is "
+            "DOCUMENT/pages/0, and with ?format=markdown it is text.",
             show_default=False,
         ),
     ],
     save: Save = None,
 ) -> "Work":
-    """Read a document, a page, an element or a window."""
-    from a2c_smcp.agent import commands
+    """Read a document, a page, an element, a window or another resource."""
+    from a2c_smcp.agent import resource_commands
 
-    return commands.read(computer, uri, save)
+    return resource_commands.read(computer, uri, save)
+
+
+@_command()
+def resources(computer: ComputerOption, server: ServerOption = None) -> "Work":
+    """The resources that a computer shares beside windows and documents."""
+    from a2c_smcp.agent import resource_commands
+
+    return resource_commands.resources(computer, server)
+
+
+@_command()
+def prompts(computer: ComputerOption, server: ServerOption = None) -> "Work":
+    """The prompts that a computer shares."""
+    from a2c_smcp.agent import resource_commands
+
+    return resource_commands.prompts(computer, server)
+
+
+@_command()
+def prompt(
+    computer: ComputerOption,
+    server: Annotated[str, typer.Argument(help="The MCP server that has the prompt.", show_default=False)],
+    prompt_name: Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt's name.", show_default=False)],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE", help="Its arguments; the values are texts.", show_default=False),
+    ] = None,
+) -> "Work":
+    """The messages of a prompt."""
+    given: dict[str, str] = {}
+    for word in arguments or ():
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{word!r} is not KEY=VALUE")
+        given[key] = value
+    from a2c_smcp.agent import resource_commands
+
+    return resource_commands.prompt(computer, server, prompt_name, given)
 
 
 @_command()

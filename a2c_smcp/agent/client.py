@@ -31,8 +31,7 @@ from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.agent.waiting import News, wait_for_tools
 from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutError, RoomFullError, SMCPError
 from a2c_smcp.link.interface import Disconnected, Joined, LinkEvent, LinkFactory, LinkOptions, Membership
-from a2c_smcp.link.office_link import OfficeLink
-from a2c_smcp.link.ways import Way
+from a2c_smcp.link.transports import Way
 from a2c_smcp.results import error_result, load_types
 from a2c_smcp.smcp import (
     ENTER_OFFICE_NOTIFICATION,
@@ -94,7 +93,7 @@ class AsyncSMCPAgentClient(ResourceMethods):
         live: bool = True,
         deadlines: Deadlines | None = None,
         limits: AnswerLimits | None = None,
-        link: LinkFactory = OfficeLink,
+        link: LinkFactory | None = None,
     ) -> None:
         super().__init__()
         self.name = name
@@ -119,6 +118,12 @@ class AsyncSMCPAgentClient(ResourceMethods):
         handlers[TOOL_PROGRESS_NOTIFICATION] = self._take_progress
         handlers[QUESTION_NOTIFICATION] = self._take_question
         handlers[RESOURCE_UPDATED_NOTIFICATION] = self._take_update
+        self._has_own_link = link is None
+        if link is None:
+            # It brings python-socketio and aiohttp, which agents on a shared seat do not need.
+            from a2c_smcp.link.office_link import OfficeLink
+
+            link = OfficeLink
         self._link = link(options, handlers, on_event=self._on_link_event)
 
     async def __aenter__(self) -> "AsyncSMCPAgentClient":
@@ -220,15 +225,14 @@ class AsyncSMCPAgentClient(ResourceMethods):
 
     async def _join(self, membership: Membership) -> None:
         """Join. If the seat is kept by a process of this user that nobody uses any more, take the seat over."""
-        link = self._link
         try:
-            await link.join(membership)
+            await self._link.join(membership)
         except RoomFullError:
             from a2c_smcp.agent.seat.giving_up import gives_up_seat, join_freed
 
-            if not isinstance(link, OfficeLink) or not await gives_up_seat(link.options, membership.office_id):
+            if not self._has_own_link or not await gives_up_seat(self._link.options, membership.office_id):
                 raise
-            await join_freed(partial(link.join, membership))
+            await join_freed(partial(self._link.join, membership))
 
     async def leave_office(self) -> None:
         """Leave the office. Without one this does nothing."""

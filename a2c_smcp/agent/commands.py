@@ -39,13 +39,14 @@ if TYPE_CHECKING:
 __all__ = [
     "CommandOptions",
     "Work",
+    "at_computer",
     "call",
     "config",
     "desktop",
     "finder",
-    "read",
     "room",
     "run",
+    "save_contents",
     "tools",
     "watch",
 ]
@@ -205,7 +206,7 @@ async def _meant_tool(agent: AsyncSMCPAgentClient, computer: str, tool: str, res
     return "" if isinstance(tools, SMCPError) else did_you_mean(tool, [found["name"] for found in tools])
 
 
-def _at(computer: str, work: Work) -> Work:
+def at_computer(computer: str, work: Work) -> Work:
     """The work at one computer. If no computer has this name, the error says which one was probably meant."""
 
     async def suggesting(agent: AsyncSMCPAgentClient, output: Printer) -> int:
@@ -236,9 +237,9 @@ def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None
         output.result(wire)
         if meant := await _meant_tool(agent, computer, tool, result):
             output.note(meant.removeprefix("; "))
-        return FAILED if result.is_error or not _save(wire["content"], file, output) else 0
+        return FAILED if result.is_error or not save_contents(wire["content"], file, output) else 0
 
-    return _at(computer, work)
+    return at_computer(computer, work)
 
 
 async def _wait_for_tool(agent: AsyncSMCPAgentClient, computer: str, tool: str, seconds: float) -> None:
@@ -252,7 +253,7 @@ async def _wait_for_tool(agent: AsyncSMCPAgentClient, computer: str, tool: str, 
             await agent.wait_for_tool(computer, tool, seconds)
 
 
-def _save(contents: Sequence[Mapping[str, Any]], file: Path | None, output: Printer) -> bool:
+def save_contents(contents: Sequence[Mapping[str, Any]], file: Path | None, output: Printer) -> bool:
     """Save what the result holds, if that was asked for. Returns `False` if it could not be saved."""
     try:
         for path, what in save(contents, file) if file else ():
@@ -276,7 +277,7 @@ def desktop(computer: str, size: int | None, window: str | None) -> Work:
         output.texts(await agent.get_desktop(computer, size=size, window=window))
         return 0
 
-    return _at(computer, work)
+    return at_computer(computer, work)
 
 
 def finder(computer: str, keywords: Sequence[str] | None, file_type: str | None, offset: int, limit: int) -> Work:
@@ -290,16 +291,7 @@ def finder(computer: str, keywords: Sequence[str] | None, file_type: str | None,
             output.note(note)
         return 0
 
-    return _at(computer, work)
-
-
-def read(computer: str, uri: str, file: Path | None = None) -> Work:
-    async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
-        contents = await agent.read_resource(computer, uri)
-        output.contents(contents)
-        return 0 if _save(contents, file, output) else FAILED
-
-    return _at(computer, work)
+    return at_computer(computer, work)
 
 
 def config(computer: str) -> Work:
@@ -307,7 +299,7 @@ def config(computer: str) -> Work:
         output.json(await agent.get_config(computer))
         return 0
 
-    return _at(computer, work)
+    return at_computer(computer, work)
 
 
 # --- watch

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from a2c_smcp.agent.types import ProgressCallback
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.smcp import CallToolRet
+from a2c_smcp.smcp import CallToolRet, GetPromptRet
 from a2c_smcp.terminal.progress_line import progress_line
 from a2c_smcp.terminal.screen import aligned, cells, console, say
 from a2c_smcp.utils.saving import describe
@@ -69,6 +69,18 @@ class Printer:
             return
         for item in contents:
             self._say(item["text"] if "text" in item else _blob(item, "blob"))
+
+    def messages(self, prompt: GetPromptRet) -> None:
+        """The messages of a prompt, each with its role."""
+        if self._as_json:
+            self.json(prompt)
+            return
+        for message in prompt["messages"]:
+            content = message.get("content")
+            items = content if isinstance(content, list) else [content]
+            for item in items:
+                text = _item(item) if isinstance(item, dict) else str(item)
+                self._say(f"{message.get('role')}: {text}")
 
     def result(self, result: CallToolRet) -> None:
         """A tool's answer; a failure goes to stderr."""

@@ -20,7 +20,7 @@ from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCal
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.errors import ConnectionLostError, SMCPError
 from a2c_smcp.link.interface import LinkOptions
-from a2c_smcp.link.ways import Way
+from a2c_smcp.link.transports import Way
 from a2c_smcp.smcp import DPEPageSummary
 
 if TYPE_CHECKING:

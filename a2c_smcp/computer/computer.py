@@ -30,6 +30,7 @@ from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
 from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
+from a2c_smcp.computer.resources.reading import ResourceReader
 from a2c_smcp.computer.resources.shown import ResourceTimings, ShownResources
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.computer.watching.events import (
@@ -47,7 +48,7 @@ from a2c_smcp.computer.watching.events import (
 from a2c_smcp.computer.watching.office_states import OfficeStates
 from a2c_smcp.computer.watching.paced_events import PacedEvents
 from a2c_smcp.computer.watching.snapshot import ComputerSnapshot
-from a2c_smcp.errors import SMCPError, ToolNameDuplicatedError
+from a2c_smcp.errors import ToolNameDuplicatedError
 from a2c_smcp.link.interface import LinkEvent
 from a2c_smcp.smcp import DPEDocumentSummary, GetComputerConfigRet, SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Desktop
@@ -62,7 +63,8 @@ class Computer:
     Then call its tools with `execute_tool`, or let an agent do so: `SMCPComputerClient` puts the Computer into an
     office. A server is a config model, or a dictionary as in config files, with `${input:id}` in place;
     `load_config_files` reads such files. An invalid config raises `InvalidConfigError`. The attribute `inputs` has the
-    definitions and values of the inputs. The attribute `decisions` has the questions that wait for a person.
+    definitions and values of the inputs. The attribute `decisions` has the questions that wait for a person. The
+    attribute `shared` has the resources and prompts that servers share (`share` in their configs).
 
     - `auto_connect=False` starts no server by itself; use `start_server`.
     - `auto_reconnect=False` leaves a server that has died stopped. Otherwise it is restarted, up to `max_restarts`
@@ -109,6 +111,7 @@ class Computer:
         if input_resolver is not None:
             self.decisions.attend(CALLBACK, {"input"}, resolving(input_resolver)).begin()
         resolver = InputResolver(self.inputs, AskedInputResolver(self.decisions, self._servers_of))
+        resource_timings = resource_timings or ResourceTimings()
         self._resources = ShownResources(self._happened, resource_timings, resolver.redaction.quote)
         self._manager = MCPServerManager(
             resolver,
@@ -127,7 +130,13 @@ class Computer:
             remembered=remembered_tools,
         )
         self._manager.load(map(_as_written, mcp_servers))
-        self._calls = ToolCalls(self._manager, self.decisions, self._events, self._log, resolver.redaction)
+        running = self._manager.book
+        self.shared = ResourceReader(
+            self._resources, lambda: running.connections, resource_timings.read, resolver.redaction
+        )
+        self._calls = ToolCalls(
+            self._manager, self.decisions, self._events, self._log, resolver.redaction, self.shared.remember_links
+        )
         self._shown_config = self._configs()
         self.inputs.subscribe(self._input_changed)
 
@@ -304,16 +313,13 @@ class Computer:
         return self._resources.finder_note
 
     async def read_resource(self, uri: str) -> ReadResourceResult:
-        """Read a window, a document or a part of a document by its URI.
+        """Read a window, a document, a part of a document, or anything else that a server shares, by its URI.
 
         Raises `InvalidWindowURIError` or `InvalidDPEURIError` for an invalid URI, `ForbiddenError` for a listed
-        resource of another kind, `NotFoundError` or a `FinderError` if nothing has this URI, `RequestTimeoutError`
+        resource that is not shared, `NotFoundError` or a `FinderError` if nothing has this URI, `RequestTimeoutError`
         after 10 seconds, and `InternalError` with the server's answer if the server fails.
         """
-        try:
-            return await self._resources.read(uri, self._manager.book.connections)
-        except SMCPError as error:
-            raise self._manager.book.redaction.error(error) from error.__cause__
+        return await self.shared.read(uri)
 
     @property
     def tool_conflicts(self) -> list[ToolNameDuplicatedError]:
@@ -431,6 +437,7 @@ class Computer:
         on_progress: OnProgress | None = None,
         *,
         confirmed_by: str | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> CallToolResult:
         """Run a tool and return its result. A failure is a result, too, with its code (4001 to 4005, 413) in `meta`.
 
@@ -439,9 +446,10 @@ class Computer:
 
         `on_progress` is called with `(progress, total, message)` when the tool reports its progress, and when the call
         waits for its confirmation. It is a plain function that must not block. With `confirmed_by`, nobody is asked: it
-        names the place where a person made or confirmed this call already.
+        names the place where a person made or confirmed this call already. `meta` becomes the `_meta` of the MCP
+        request, without MCP's own keys.
         """
-        return await self._calls.execute(req_id, tool_name, params, timeout, on_progress, confirmed_by)
+        return await self._calls.execute(req_id, tool_name, params, timeout, on_progress, confirmed_by, meta)
 
     def cancel_call(self, call_id: str, *, by: str | None = None) -> bool:
         """Cancel one of the `running_calls` by its id. Returns whether it was still running.

@@ -12,7 +12,7 @@ import ipaddress
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from a2c_smcp.computer.mcp_clients.masking import MASK
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
@@ -147,10 +147,11 @@ def discreet_error(error: SMCPError) -> SMCPError:
 
 
 def discreet_config(config: GetComputerConfigRet) -> GetComputerConfigRet:
-    """The answer to `client:get_config` as it may leave the computer: a reason may quote a server."""
+    """The answer to `client:get_config` as it may leave the computer: parts of it are a server's own words."""
     infos: dict[str, ServerInfo] = {}
     for name, info in config.get("server_info", {}).items():
-        infos[name] = {**info, "reason": discreet(info["reason"])} if "reason" in info else info
+        said = {key: discreet(info[key]) for key in ("reason", "title", "instructions") if key in info}
+        infos[name] = cast("ServerInfo", {**info, **said})
     return {**config, "server_info": infos}
 
 

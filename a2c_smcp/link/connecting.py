@@ -10,7 +10,8 @@ from a2c_smcp.errors import BadRequestError
 from a2c_smcp.link.connection import Connection
 from a2c_smcp.link.interface import LinkOptions
 from a2c_smcp.link.proxies import Proxy, find_proxy
-from a2c_smcp.link.ways import Failure, Way, attempts, explain, unreachable
+from a2c_smcp.link.transports import Way
+from a2c_smcp.link.ways import Failure, attempts, explain, unreachable
 from a2c_smcp.smcp import SMCP_NAMESPACE
 
 __all__ = ["connect", "shown_url"]

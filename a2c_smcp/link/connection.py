@@ -18,7 +18,8 @@ import aiohttp
 
 from a2c_smcp.errors import SMCPError, UnauthorizedError, error_from_payload
 from a2c_smcp.link.proxies import Proxy
-from a2c_smcp.packets import SMCPPacket, encode_ack, read_event, read_head
+from a2c_smcp.packet_text import encode_ack, read_event, read_head
+from a2c_smcp.packets import SMCPPacket
 from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.utils import engineio_internals, socketio_internals
 from a2c_smcp.utils.engineio_internals import CLOSE, MESSAGE, PING, PONG, UPGRADE, Packet

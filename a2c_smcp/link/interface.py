@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.link.server_urls import check_server_url
-from a2c_smcp.link.ways import Transport, Way
+from a2c_smcp.link.transports import Transport, Way
 from a2c_smcp.types import Role
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
@@ -130,6 +130,9 @@ class LinkOptions:
 
 class AnyLink(Protocol):
     """A client's way to its office: a connection of its own (`OfficeLink`), or a seat that it shares with others."""
+
+    @property
+    def options(self) -> LinkOptions: ...
 
     @property
     def membership(self) -> Membership | None:

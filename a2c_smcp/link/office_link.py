@@ -11,7 +11,7 @@ from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutE
 from a2c_smcp.link.connection import Connection
 from a2c_smcp.link.interface import Handler, Joined, Left, LinkEvent, LinkOptions, Membership, RejoinFailed
 from a2c_smcp.link.server_link import ServerLink
-from a2c_smcp.packets import read_ack
+from a2c_smcp.packet_text import read_ack
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing, passes
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, EnterOfficeReq
 

@@ -28,8 +28,8 @@ from a2c_smcp.link.connection import ANSWERED_ON, Connection
 from a2c_smcp.link.interface import Connected, Disconnected, Handler, LinkEvent, LinkOptions
 from a2c_smcp.link.retiring import MOVING, RetiredConnections
 from a2c_smcp.link.supervision import First, Supervisor
-from a2c_smcp.link.ways import Way
-from a2c_smcp.packets import encode_event, read_ack
+from a2c_smcp.link.transports import Way
+from a2c_smcp.packet_text import encode_event, read_ack
 from a2c_smcp.relay.asks import Ask, AskTable
 from a2c_smcp.relay.futures import reject_lost, resolve
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing

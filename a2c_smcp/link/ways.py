@@ -5,19 +5,17 @@ Knows aiohttp's exceptions. Opens nothing.
 
 import ssl
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import aiohttp
 import socketio
 
 from a2c_smcp.errors import ConnectionLostError, ProxyError, UntrustedCertificateError
 from a2c_smcp.link.proxies import Proxy
+from a2c_smcp.link.transports import Transport
 from a2c_smcp.utils.engineio_internals import NO_GREETING
 
-__all__ = ["Failure", "Transport", "Way", "attempts", "explain", "unreachable"]
-
-#: `auto` tries a websocket, and polls if websockets do not get through.
-Transport: TypeAlias = Literal["auto", "websocket", "polling"]
+__all__ = ["Failure", "attempts", "explain", "unreachable"]
 
 _ATTEMPTS: Final[dict[Transport, tuple[tuple[str, ...], ...]]] = {
     # With both names Engine.IO polls first, and moves to a websocket if it can.
@@ -27,21 +25,6 @@ _ATTEMPTS: Final[dict[Transport, tuple[tuple[str, ...], ...]]] = {
 }
 _PROXY_ADVICE: Final = "correct --proxy or the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
 _NOT_GREETED: Final = "it opens, but no Socket.IO server answers"
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How a connection reaches the server. `str()` gives it for people to read."""
-
-    transport: str
-    """`websocket` or `polling`."""
-    proxy: Proxy | None = None
-    no_websocket: str = ""
-    """Why it polls, if a websocket was wanted."""
-
-    def __str__(self) -> str:
-        reason = f" (no websocket: {self.no_websocket})" if self.no_websocket else ""
-        return f"{self.transport}{reason}, " + (f"through the proxy {self.proxy}" if self.proxy else "direct")
 
 
 @dataclass(frozen=True, slots=True)

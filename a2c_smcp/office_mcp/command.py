@@ -12,9 +12,9 @@ from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.agent.seat.place import NotSharedError
 from a2c_smcp.agent.seat.seat_link import shared_seat
 from a2c_smcp.link.interface import LinkFactory, LinkOptions
-from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.office_mcp.agent import OfficeAgent
 from a2c_smcp.office_mcp.tool_names import checked_labels
+from a2c_smcp.terminal.quick_end import quick_imports
 from a2c_smcp.utils.loops import fast_command_loop
 from a2c_smcp.web.hosts import is_loopback, is_unspecified
 
@@ -82,8 +82,8 @@ def _check_names(http: HttpOptions) -> None:
 
 async def _serve(options: OfficeOptions) -> None:
     async with seated(options.link, options.office, options.name) as agent:
-        # Importing mcp takes a second. The office is joined meanwhile.
-        from a2c_smcp.mcp_server import http, stdio
+        # Importing mcp takes half a second. The office is joined meanwhile.
+        await asyncio.to_thread(_import_mcp)
         from a2c_smcp.office_mcp.remembered_office import remembered_office
         from a2c_smcp.office_mcp.server import office_server
 
@@ -96,8 +96,12 @@ async def _serve(options: OfficeOptions) -> None:
             memory=remembered_office(options.link.url, options.office, options.computer),
         )
         if options.http is None:
+            from a2c_smcp.mcp_server import stdio
+
             await stdio.serve(server.mcp)
             return
+        from a2c_smcp.mcp_server import http
+
         token, shown = _token(options.http)
 
         def ready(address: str) -> None:
@@ -123,10 +127,16 @@ def _token(http: HttpOptions) -> tuple[str | None, str]:
     return made, made
 
 
+def _import_mcp() -> None:
+    with quick_imports():
+        import a2c_smcp.mcp_server.stdio
+        import a2c_smcp.office_mcp.server  # noqa: F401
+
+
 @asynccontextmanager
 async def seated(link: LinkOptions, office: str, name: str) -> AsyncIterator[OfficeAgent]:
     """The agent of the office. It connects and joins as soon as possible. The processes of one user share its seat."""
-    way: LinkFactory = OfficeLink
+    way: LinkFactory | None = None
     try:
         way = shared_seat(link, office, name)
     except NotSharedError as problem:

@@ -11,7 +11,7 @@ _SILENT: Final = """
 a about after again all also am an and any are as at be been but by can could did do does each every for from give had
 has have he her here him his how i if in into is it its just let like may me more most must my need no not of off on
 once one only or other our out over own please she should since so some such tell than that the their them then there
-these they this those through to told too tool up us use using very via want was we were what when where which while
+these they this those through to told too up us use using very via want was we were what when where which while
 who whose why will with would you your
 """
 SILENT: Final = frozenset(_SILENT.split())

@@ -26,7 +26,7 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
     UnauthorizedError,
 )
-from a2c_smcp.packets import encode_event
+from a2c_smcp.packet_text import encode_event
 from a2c_smcp.server import offices
 from a2c_smcp.server.admission import Admission
 from a2c_smcp.server.boundary import (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from a2c_smcp.errors import BadRequestError, InternalError, NotFoundError, SMCPError
-from a2c_smcp.packets import encode_ack, encode_event
+from a2c_smcp.packet_text import encode_ack, encode_event
 from a2c_smcp.relay.asks import Ask
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer, Message

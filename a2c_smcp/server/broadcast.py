@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from a2c_smcp.packets import encode_event
+from a2c_smcp.packet_text import encode_event
 from a2c_smcp.server.outbox import NoticePacket
 from a2c_smcp.utils.repeats import Repeats
 from a2c_smcp.utils.socketio_internals import RoomManager

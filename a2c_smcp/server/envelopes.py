@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from a2c_smcp.errors import BadRequestError, SMCPError, error_from_payload
-from a2c_smcp.packets import name_of
+from a2c_smcp.packet_text import name_of
 from a2c_smcp.request_fields import REQUEST_FIELDS, RequestField
 from a2c_smcp.smcp import EVENTS, QUESTION_EVENT, TOOL_CALL_EVENT, Event, Kind
 from a2c_smcp.wire import (

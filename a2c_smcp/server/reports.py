@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from a2c_smcp.errors import PayloadTooLargeError, TooManyRequestsError
-from a2c_smcp.packets import encode_event
+from a2c_smcp.packet_text import encode_event
 from a2c_smcp.server.limits import TokenBucket
 from a2c_smcp.server.outbox import ReportPacket
 from a2c_smcp.server.relays import Relay

@@ -5,7 +5,8 @@ from collections.abc import Callable, Container
 from typing import Any, Final, NamedTuple
 
 from a2c_smcp.errors import PayloadTooLargeError
-from a2c_smcp.packets import Head, SMCPPacket, read_head
+from a2c_smcp.packet_text import Head, read_head
+from a2c_smcp.packets import SMCPPacket
 from a2c_smcp.server.broadcast import SMCPManager
 from a2c_smcp.server.offices import computer_gone
 from a2c_smcp.smcp import SMCP_NAMESPACE

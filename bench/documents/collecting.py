@@ -41,12 +41,12 @@ _CLIENT_SECONDS: Final = 600
 
 #: Source packages with documents that were not made for us. One that cannot be had is left out, and said.
 _PACKAGES: Final = {
-    "pip": """pypdf pdfminer.six pikepdf pypdfium2 PyPDF2 fpdf2 pdf2docx ocrmypdf rst2pdf markitdown docx2python
-        python-docx python-pptx docxtpl docxcompose openpyxl xlrd pyxlsb python-calamine tablib oletools html2text
-        inscriptis readability-lxml goose3 trafilatura newspaper3k justext docutils scrapy""",
-    "apt": """libapache-poi-java pdf.js pandoc libpdfbox2-java gnumeric openpyxl pandas r-cran-readxl ruby-roo
-        ruby-spreadsheet ruby-pdf-reader python-docx libspreadsheet-parseexcel-perl""",
-    "npm": "pdf-parse pdf2json officeparser pdf.js-extract pdfreader word-extractor read-excel-file exceljs",
+    "pip": """pypdf pikepdf ocrmypdf rst2pdf tabula-py reportlab weasyprint pdftotext img2pdf python-docx python-pptx
+        tablib oletools html2text inscriptis trafilatura docutils scrapy odfpy ezodf pyexcel-ods3 msg-parser nbconvert
+        nbformat""",
+    "apt": """libapache-poi-java pdf.js pandoc libpdfbox2-java gnumeric pdfminer poppler r-cran-rcpp openpyxl pandas
+        ruby-roo ruby-spreadsheet ruby-pdf-reader libspreadsheet-parseexcel-perl""",
+    "npm": "hummus-recipe pdf-extract pdf-table-extractor pdf-to-text pdf2html tika",
 }
 
 
@@ -62,13 +62,20 @@ def collect(folder: Path) -> None:
             try:
                 download(name, place)
             except (OSError, subprocess.SubprocessError) as error:
-                print(f"{client} {name}: left out: {error}", file=sys.stderr)
+                print(f"{client} {name}: left out: {_reason(error)}", file=sys.stderr)
                 continue
             count = sum(unpack(archive, name, folder) for archive in archives(place))
             print(f"{client} {name}: {count} documents", file=sys.stderr)
             for archive in archives(place):
                 archive.unlink()
             (place / ".done").touch()
+
+
+def _reason(error: Exception) -> str:
+    """What the client said last, or else what happened to it."""
+    said = getattr(error, "stderr", None) or b""
+    lines = said.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else type(error).__name__
 
 
 def archives(place: Path) -> list[Path]:

@@ -24,12 +24,16 @@ import pytest
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.server import APIKeyAuthentication
 from a2c_smcp.smcp import (
     ENTER_OFFICE_NOTIFICATION,
     GET_CONFIG_EVENT,
     GET_FINDER_EVENT,
+    GET_PROMPT_EVENT,
+    GET_RESOURCES_EVENT,
     GET_TOOLS_EVENT,
+    READ_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
     TOOL_PROGRESS_EVENT,
     UPDATE_DESKTOP_EVENT,
@@ -38,6 +42,8 @@ from a2c_smcp.smcp import (
 from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT
 from tests.agent.conftest import LIMITS, MakeComputer
 from tests.agent.harness import DOCUMENT, FakeComputer, a_tool
+from tests.agent.test_resource_parts import part_of
+from tests.agent.test_resources import NOTES, sharing
 from tests.forked import A2C, Commands
 from tests.server.harness import Running, async_server, eventually, heard
 
@@ -230,6 +236,30 @@ async def test_desktop_finder_read_config(env: dict[str, str], computer: FakeCom
     assert done.stdout.decode() == f"# {DOCUMENT}/pages/0\n"
     assert (await a2c(env, "read", "laptop", "dpe://h/other")).returncode == 3
     assert (await a2c_json(env, "config", "laptop"))["servers"] == computer.servers
+
+
+async def test_resources_prompts_and_a_prompt(env: dict[str, str], make_computer: MakeComputer) -> None:
+    computer = await make_computer(setup=sharing)
+    big = [{"uri": NOTES["uri"], "blob": base64.b64encode(bytes(1000)).decode()}]
+
+    def read(asked: dict[str, Any]) -> Any:
+        if "range" not in asked:
+            return PayloadTooLargeError("too large", {"total_size": 1000}).payload()
+        return {**part_of(big, *asked["range"]), "req_id": asked["req_id"]}
+
+    computer.override[READ_RESOURCE_EVENT] = read
+    computer.override[GET_PROMPT_EVENT] = lambda data: {
+        "messages": [{"role": "user", "content": {"type": "text", "text": f"Greet {data['arguments']['name']}!"}}]
+    }
+    done = await a2c(env, "resources", "laptop", "--server", "files")
+    assert [line.split()[-1] for line in done.stdout.decode().splitlines()] == ["uri", NOTES["uri"], "file:///{name}"]
+    assert computer.requests(GET_RESOURCES_EVENT)[0]["mcp_server"] == "files"
+    assert (await a2c_json(env, "resources", "laptop"))["resources"] == [NOTES]
+    assert (await a2c_json(env, "prompts", "laptop"))["prompts"] == [{"name": "greet", "mcp_server": "chat"}]
+    done = await a2c(env, "prompt", "laptop", "chat", "greet", "name=Ada Lovelace")
+    assert done.stdout.decode() == "user: Greet Ada Lovelace!\n"
+    assert (await a2c(env, "prompt", "laptop", "chat", "greet", "name")).returncode == 2
+    assert await a2c_json(env, "read", "laptop", NOTES["uri"]) == big
 
 
 async def test_watch_prints_what_changes(
@@ -471,7 +501,19 @@ async def test_without_a_terminal_no_progress_is_asked_for(env: dict[str, str], 
 async def test_the_commands_explain_themselves(env: dict[str, str]) -> None:
     done = await a2c(env, "--help")
     assert done.returncode == 0
-    for command in ("room", "tools", "call", "desktop", "finder", "read", "config", "watch"):
+    for command in (
+        "room",
+        "tools",
+        "call",
+        "desktop",
+        "finder",
+        "read",
+        "resources",
+        "prompts",
+        "prompt",
+        "config",
+        "watch",
+    ):
         assert f" {command} " in done.stdout.decode()
 
 

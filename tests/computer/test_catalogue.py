@@ -401,7 +401,8 @@ def test_the_title_is_plain_text_beside_the_title_in_the_annotations() -> None:
 
 @pytest.mark.parametrize("value", ["x", True, 7, 1.5, None, [], ["a", "b"], [True], [1, 2], [1.5]])
 def test_plain_values_and_lists_of_one_plain_type_stay_as_they_are(value: Any) -> None:
-    assert described(tool("read", _meta={"own": value}))["meta"] == {"own": value}
+    meta = described(tool("read", _meta={"own": value}))["meta"]
+    assert meta == {"own": value, "MCP_TOOL_META": json.dumps({"own": value})}
 
 
 @pytest.mark.parametrize("value", [{}, {"a": 1}, [1, "a"], [1, True], [1, 1.5], [None], [[1]], [{}]])
@@ -413,15 +414,27 @@ def test_anything_else_is_a_json_string(value: Any) -> None:
 
 
 def test_the_reserved_keys_of_the_server_are_dropped() -> None:
-    reserved = ("a2c_tool_meta", "MCP_TOOL_ANNOTATION", "MCP_TOOL_TITLE", "MCP_SERVER_NAME")
+    reserved = (
+        "a2c_tool_meta",
+        "MCP_TOOL_ANNOTATION",
+        "MCP_TOOL_TITLE",
+        "MCP_TOOL_ICONS",
+        "MCP_TOOL_META",
+        "MCP_SERVER_NAME",
+    )
     own = {**dict.fromkeys(reserved, "spoofed"), "tags": ["own"]}
-    assert described(tool("read", _meta=own))["meta"] == {"tags": ["own"]}
+    assert described(tool("read", _meta=own))["meta"] == {"tags": ["own"], "MCP_TOOL_META": json.dumps(own)}
+
+
+def test_icons_and_meta_that_are_too_large_are_left_out() -> None:
+    meta = described(tool("read", _meta={"own": "x" * 70_000}, icons=[{"src": "data:" + "x" * 70_000}]))["meta"]
+    assert meta == {"own": "x" * 70_000}
 
 
 def test_the_three_parts_of_meta_are_independent() -> None:
     shown = described(tool("read", _meta={"tags": ["own"]}, annotations={}), default_tool_meta={"tags": ["ours"]})
     assert shown["meta"] is not None
-    assert sorted(shown["meta"]) == ["MCP_TOOL_ANNOTATION", "a2c_tool_meta", "tags"]
+    assert sorted(shown["meta"]) == ["MCP_TOOL_ANNOTATION", "MCP_TOOL_META", "a2c_tool_meta", "tags"]
 
 
 def test_the_tool_list_is_built_once_per_value() -> None:

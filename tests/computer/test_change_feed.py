@@ -25,6 +25,7 @@ TIMINGS = Timings(
 )
 
 TOOLS = ServerChange("s", ChangeKind.TOOLS)
+PROMPTS = ServerChange("s", ChangeKind.PROMPTS)
 RESOURCES = ServerChange("s", ChangeKind.RESOURCES)
 FIRST, SECOND, THIRD = "window://fake/0", "window://fake/1", "window://fake/2"
 
@@ -116,7 +117,9 @@ async def test_a_server_that_takes_no_subscription_has_no_windows_and_keeps_nobo
         with anyio.fail_after(20):
             await watch(connection, FIRST)
         assert not connection.can_subscribe
-        assert len(await connection.list_resources()) == 3
+        assert await connection.list_resources() == []
+        assert connection.listed is not None
+        assert connection.listed.unshown["windows"] == 3
         assert (await stats(connection))["listens"] == 0
 
 
@@ -172,7 +175,7 @@ async def test_a_lost_stream_is_opened_again_and_everything_counts_as_changed(gr
         for times in (1, 2, 3):
             await connection.call_tool("drop_listens", {"graceful": graceful})
             await eventually(lambda times=times: changes.count(updated(FIRST)) == times)  # type: ignore[misc]
-        assert set(changes) == {TOOLS, RESOURCES, updated(FIRST)}
+        assert set(changes) == {TOOLS, PROMPTS, RESOURCES, updated(FIRST)}
         changes.clear()
         await touch(connection, FIRST)
         await eventually(lambda: changes == [updated(FIRST)])

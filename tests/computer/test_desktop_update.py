@@ -41,7 +41,7 @@ def give_up_soon(connection: MCPConnection, uri: str) -> None:
     """Have a window that hangs given up after a small part of the time that it is given, and no other."""
     read = connection.read_resource
 
-    async def read_resource(wanted: str, timeout: float | None = None) -> Any:
+    async def read_resource(wanted: str, timeout: float | None = None, meta: Any = None) -> Any:
         assert timeout is not None
         return await read(wanted, timeout / 30 if wanted == uri else timeout)
 

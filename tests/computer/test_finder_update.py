@@ -520,7 +520,7 @@ async def test_after_all_was_read_it_rests_for_as_long_as_that_took() -> None:
         await it.titles()
         read = it.connection.read_resource
 
-        async def read_slowly(uri: str, timeout: float | None = None) -> ReadResourceResult:
+        async def read_slowly(uri: str, timeout: float | None = None, meta: Any = None) -> ReadResourceResult:
             it.clock.now += 0.2
             return await read(uri, timeout)
 

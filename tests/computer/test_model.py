@@ -98,6 +98,14 @@ def test_what_is_written_reads_back_and_passes_the_wire(raw: dict[str, Any]) -> 
     assert parse_response(GET_CONFIG_EVENT, {"servers": {config.name: written}})
 
 
+@pytest.mark.parametrize(("key", "value", "wrong"), [("share", "all", "some"), ("poll", 5.0, 0.5)])
+def test_share_and_poll_are_ours_and_left_out_when_unset(key: str, value: Any, wrong: Any) -> None:
+    assert key not in wire_server(parse_server(stdio()))
+    assert wire_server(parse_server({**stdio(), key: value}))[key] == value
+    assert parse_unrendered({**stdio(), key: "${input:x}"})
+    assert problems({**stdio(), key: wrong})[0].startswith(f"server 'files': {key}: ")
+
+
 def test_protocol_is_ours_and_left_out_when_unset() -> None:
     assert "protocol" not in wire_server(parse_server(stdio()))
     assert wire_server(parse_server({**stdio(), "protocol": "2026-07-28"}))["protocol"] == "2026-07-28"

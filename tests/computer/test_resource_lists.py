@@ -63,7 +63,7 @@ async def test_what_is_no_resource_is_counted_and_spoils_nothing(wrong: Any) -> 
 
 def test_a_page_is_taken_out_of_its_answer_and_found_again() -> None:
     pages = Pages()
-    taken = pages.take_out({"resources": [1, 2], "nextCursor": "c", "_meta": {"k": "v"}})
+    taken = pages.take_out("resources/list", {"resources": [1, 2], "nextCursor": "c", "_meta": {"k": "v"}})
     assert taken["resources"] == []
     assert (taken["nextCursor"], taken["_meta"]["k"]) == ("c", "v")
     assert pages.of(taken["_meta"]) == [1, 2]
@@ -74,8 +74,11 @@ def test_a_page_is_taken_out_of_its_answer_and_found_again() -> None:
 def test_other_answers_stay_as_they_are_and_pages_that_nobody_asks_for_are_forgotten() -> None:
     pages = Pages()
     other = {"tools": [], "resources": "none"}
-    assert pages.take_out(other) is other
-    first, *_ = [pages.take_out({"resources": [n]})["_meta"] for n in range(6)]
+    assert pages.take_out("resources/list", other) is other
+    assert pages.take_out("tools/call", {"resources": [1]}) == {"resources": [1]}
+    prompts = pages.take_out("prompts/list", {"prompts": [1]})
+    assert (prompts["prompts"], pages.of(prompts["_meta"])) == ([], [1])
+    first, *_ = [pages.take_out("resources/list", {"resources": [n]})["_meta"] for n in range(6)]
     assert pages.of(first) == []
     assert len(pages._waiting) == 4
 

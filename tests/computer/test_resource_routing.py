@@ -5,19 +5,19 @@ import logging
 import pytest
 from mcp import MCPError
 
-from a2c_smcp.computer.resources.routing import Target, find_target, refusal
+from a2c_smcp.computer.resources.routing import Readable, Target, find_target, refusal
 from a2c_smcp.computer.watching.announcements import Listed, Watch
 from a2c_smcp.errors import SMCPError
 
 
-def watching(**listed: list[str]) -> Watch:
+def readable(**listed: list[str]) -> Readable:
     watch = Watch()
     for server, uris in listed.items():
         watch, _ = watch.relist(server, Listed(uris))
-    return watch
+    return Readable(watch)
 
 
-WATCH = watching(
+WATCH = readable(
     a=["window://w/1", "dpe://h/1", "file:///etc/passwd"],
     b=["window://w/1", "window://w/2", "dpe://h/2", "dpe://i/a%2Fb?lang=en"],
 )
@@ -92,7 +92,7 @@ def test_the_messages_are_those_of_the_seed(uri: str, message: str) -> None:
         find_target(uri, WATCH, ORDER)
 
 
-UNLISTED = watching(
+UNLISTED = readable(
     a=["dpe://pages/d/pages/0", "dpe://pages/d/elements/e", "dpe://both/d/pages/0", "dpe://h/1"],
     b=["dpe://catalogue", "dpe://both/d", "dpe://both/other", "dpe://h", "dpe://h/1/pages/7"],
 )

@@ -229,6 +229,22 @@ def test_equations_are_latex() -> None:
     assert found == [Text(r"so $\frac{a}{\beta^{2}}$"), Formula(r"\frac{a}{\beta^{2}}")]
 
 
+def test_a_matrix_in_a_matrix_is_there_once() -> None:
+    inner = "<m:m><m:mr><m:e><m:r><m:t>a</m:t></m:r></m:e></m:mr></m:m>"
+    equation = f"<m:oMath><m:m><m:mr><m:e>{inner}</m:e></m:mr></m:m></m:oMath>"
+    matrix = "\\begin{matrix}a\\end{matrix}"
+    assert read(p(equation)) == [Formula(f"\\begin{{matrix}}{matrix}\\end{{matrix}}")]
+
+
+def test_a_link_is_shown_once_a_section() -> None:
+    links = {"x": ("hyperlink", "https://e.com/"), "y": ("hyperlink", "https://e.com/y")}
+    here, there = (p(f'<w:hyperlink r:id="{each}">{t("here")}</w:hyperlink>') for each in "xy")
+    heading = p(t("Next"), '<w:outlineLvl w:val="0"/>')
+    found = read(here + there + here + heading + here, links=links)
+    one, other = Link("here", "https://e.com/"), Link("here", "https://e.com/y")
+    assert [each for each in found if isinstance(each, Link | Heading)] == [one, other, Heading("Next", 1), one]
+
+
 def test_pictures_have_their_alternative_texts() -> None:
     blip = "<a:graphic><a:graphicData><pic:pic><a:blip/></pic:pic></a:graphicData></a:graphic>"
     inner = (

@@ -18,7 +18,7 @@ from a2c_smcp.agent import AgentHandler, AsyncSMCPAgentClient, SMCPAgentClient, 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.link.interface import Joined, Membership
 from a2c_smcp.link.office_link import OfficeLink
-from a2c_smcp.packets import read_event
+from a2c_smcp.packet_text import read_event
 from a2c_smcp.smcp import (
     EVENTS,
     GET_CONFIG_EVENT,

@@ -366,6 +366,14 @@ async def test_a_server_that_comes_later_is_found(port: int) -> None:
 # --- the command itself
 
 
+def test_the_seat_is_taken_before_mcp_and_without_the_libraries_of_a_connection() -> None:
+    """They take most of the time of a start. The holder of the seat imports them, in a process of its own."""
+    heavy = ("mcp", "mcp_types", "socketio", "aiohttp", "uvicorn")
+    code = f"import sys, a2c_smcp.cli, a2c_smcp.office_mcp.command; print([m for m in {heavy!r} if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout.strip() == "[]"
+
+
 async def test_stdout_is_the_hosts_and_the_end_of_stdin_ends_it(place: Place) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from a2c_smcp.agent.seat.holder import FREED_PAUSE, FREED_SECONDS
+from a2c_smcp.agent.seat.holder_options import FREED_PAUSE, FREED_SECONDS
 from a2c_smcp.agent.seat.pipe import SeatPipe
 from a2c_smcp.agent.seat.place import NotSharedError, peer_pid, place_of
 from a2c_smcp.agent.seat.seat_frames import LONGEST_HEAD

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from a2c_smcp.agent.seat.pipe import MAX_WAITING, SeatPipe
+from a2c_smcp.agent.seat.holder_options import FREED_PAUSE, FREED_SECONDS, HolderOptions
+from a2c_smcp.agent.seat.pipe import SeatPipe
 from a2c_smcp.agent.seat.place import SeatPlace, peer_pid
 from a2c_smcp.agent.seat.seat_frames import LONGEST_HEAD, State, frame
 from a2c_smcp.agent.seat.shared_subscriptions import ResourceKey, SharedSubscriptions
@@ -28,7 +29,7 @@ from a2c_smcp.errors import (
     RoomFullError,
     SMCPError,
 )
-from a2c_smcp.link.interface import Connected, Disconnected, Joined, LinkEvent, LinkOptions, Membership, RejoinFailed
+from a2c_smcp.link.interface import Connected, Disconnected, Joined, LinkEvent, RejoinFailed
 from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.relay.errands import Errand, ErrandTable
 from a2c_smcp.relay.passing import RETRY_SECONDS, passing_of
@@ -49,31 +50,15 @@ from a2c_smcp.smcp import (
 )
 from a2c_smcp.wire import Encoded, codec, parse
 
-__all__ = ["FREED_PAUSE", "FREED_SECONDS", "Holder", "HolderOptions"]
+__all__ = ["Holder"]
 
 logger = logging.getLogger(__name__)
 
-#: The place of an agent that has gone may stay taken for a moment: how many seconds at most, and the pause between two
-#: attempts to take it.
-FREED_SECONDS: Final = 3.0
-FREED_PAUSE: Final = 0.1
 #: How often the holder checks that its socket still exists, in seconds.
 _LOOK: Final = 5.0
 #: How long an answer is waited for that nobody needs, in seconds.
 _TIDY: Final = 2.0
 _MEMBERSHIP: Final = (JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT)
-
-
-@dataclass(frozen=True, slots=True)
-class HolderOptions:
-    """Which seat to take, and how long to keep it when nobody uses it."""
-
-    link: LinkOptions
-    membership: Membership
-    linger: float = 10.0
-    """How many seconds the seat is kept after the last process has gone: some hosts start a process for every call."""
-    max_waiting: int = MAX_WAITING
-    """How many bytes may wait for a process that does not read. Then its connection is cut."""
 
 
 @dataclass(slots=True, eq=False)

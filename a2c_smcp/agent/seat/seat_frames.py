@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from a2c_smcp.errors import ConnectionLostError, SMCPError, error_from_payload
-from a2c_smcp.link.ways import Way
+from a2c_smcp.link.transports import Way
 from a2c_smcp.wire import codec
 
 __all__ = ["LONGEST_HEAD", "FrameReader", "MalformedFrameError", "State", "frame", "read_error"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from a2c_smcp.agent.seat.holder import HolderOptions
+from a2c_smcp.agent.seat.holder_options import HolderOptions
 from a2c_smcp.agent.seat.pipe import SeatPipe
 from a2c_smcp.agent.seat.place import SeatPlace, is_held, peer_pid, place_of, try_lock
 from a2c_smcp.agent.seat.seat_frames import LONGEST_HEAD, State, read_error
@@ -40,7 +40,7 @@ from a2c_smcp.link.interface import (
     RejoinFailed,
 )
 from a2c_smcp.link.supervision import First, Supervisor
-from a2c_smcp.link.ways import Way
+from a2c_smcp.link.transports import Way
 from a2c_smcp.relay.asks import Ask, AskTable
 from a2c_smcp.relay.futures import reject, reject_all, resolve
 from a2c_smcp.smcp import TOOL_CALL_EVENT

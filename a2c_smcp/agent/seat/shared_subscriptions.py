@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypeVar
 
 from a2c_smcp.errors import error_from_payload
-from a2c_smcp.packets import read_ack
+from a2c_smcp.packet_text import read_ack
 
 __all__ = ["ResourceKey", "SharedSubscriptions"]
 

@@ -12,10 +12,10 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from a2c_smcp.agent.seat.holder import Holder, HolderOptions
+from a2c_smcp.agent.seat.holder_options import HolderOptions
 from a2c_smcp.agent.seat.place import SeatPlace
 from a2c_smcp.link.interface import LinkOptions, Membership
-from a2c_smcp.terminal.quick_end import quick_end
+from a2c_smcp.terminal.quick_end import quick_end, quick_imports
 from a2c_smcp.utils.logs import configure_logging
 from a2c_smcp.utils.loops import fast_command_loop
 
@@ -49,6 +49,9 @@ def start_holder(place: SeatPlace, lock: int, options: HolderOptions) -> None:
 
 def hold(told: dict[str, Any]) -> None:
     """Run the holder, as told on stdin."""
+    with quick_imports():
+        from a2c_smcp.agent.seat.holder import Holder
+
     place = SeatPlace(*(Path(told.pop(field.name)) for field in fields(SeatPlace)))
     link, membership = LinkOptions(**told.pop("link")), Membership(**told.pop("membership"))
     options = HolderOptions(link, membership, **told)

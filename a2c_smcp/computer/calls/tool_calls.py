@@ -7,7 +7,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
@@ -35,6 +35,8 @@ from a2c_smcp.computer.decisions.tool_definitions import definition_of
 from a2c_smcp.computer.mcp_clients.catalogue import ShownTool
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.redaction import Redaction, discreet_error
+from a2c_smcp.computer.resources.links import OfficeAgentId
+from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.computer.watching.events import BUFFERED_BYTES, CallEnded, CallProgressed, CallStarted, EventHub
 from a2c_smcp.errors import (
     InternalError,
@@ -47,7 +49,7 @@ from a2c_smcp.errors import (
     ToolNotFoundError,
 )
 from a2c_smcp.results import TOOL_META_MARKER, cancelled_result, error_result, text_of, with_markers
-from a2c_smcp.types import TOOL_NAME
+from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 from a2c_smcp.utils.json_sizes import weight
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, on_one_line
@@ -61,10 +63,18 @@ CURRENT_CALL: Final[ContextVar[LoggedCall]] = ContextVar("current_call")
 
 
 class ToolCalls:
-    """Runs calls, and records them in the `log`."""
+    """Runs calls, and records them in the `log`. `on_links` is told which resources a result links to, and which agent
+    got it.
+    """
 
     def __init__(
-        self, manager: MCPServerManager, decisions: DecisionStore, events: EventHub, log: CallLog, redaction: Redaction
+        self,
+        manager: MCPServerManager,
+        decisions: DecisionStore,
+        events: EventHub,
+        log: CallLog,
+        redaction: Redaction,
+        on_links: Callable[[SERVER_NAME, OfficeAgentId, Iterable[str]], None] = ignore,
     ) -> None:
         self._manager = manager
         self._decisions = decisions
@@ -72,6 +82,7 @@ class ToolCalls:
         self._log = log
         self._freed = FreedMemory()
         self._redaction = redaction
+        self._on_links = on_links
         self._failures = LimitedLog(logger, per_second=20)
 
     async def execute(
@@ -82,6 +93,7 @@ class ToolCalls:
         timeout: float | None,
         on_progress: OnProgress | None,
         confirmed_by: str | None,
+        meta: Mapping[str, Any] | None = None,
     ) -> CallToolResult:
         """Run a call and return its result, as `Computer.execute_tool` says."""
         now = asyncio.get_running_loop().time()
@@ -98,7 +110,7 @@ class ToolCalls:
         try:
             tool = self._find(call)
             with scope:
-                result = await self._run(call, tool, progress, scope)
+                result = await self._run(call, tool, progress, scope, meta)
                 return result
             if call.is_cancelled:
                 call.stopped = "cancelled"
@@ -142,7 +154,12 @@ class ToolCalls:
                 self._events.publish(CallStarted(call.call), size)
 
     async def _run(
-        self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None, scope: anyio.CancelScope
+        self,
+        call: LoggedCall,
+        tool: ShownTool,
+        progress: CallProgress | None,
+        scope: anyio.CancelScope,
+        meta: Mapping[str, Any] | None,
     ) -> CallToolResult:
         decisions = self._decisions
         is_allowed = decisions.is_allowed(tool.server, tool.original, partial(definition_of, tool))
@@ -157,7 +174,7 @@ class ToolCalls:
             approval = await self._confirm(call, tool, scope)
         if isinstance(approval, Refuse):
             raise approval.error(tool.name)
-        result = await self._call(call, tool, progress)
+        result = await self._call(call, tool, progress, meta)
         return with_markers(result, {TOOL_META_MARKER: tool.meta_object} if tool.meta_object is not None else {})
 
     async def _confirm(self, call: LoggedCall, tool: ShownTool, scope: anyio.CancelScope) -> Run | Refuse:
@@ -198,11 +215,13 @@ class ToolCalls:
             raise approval.error(tool.name) from resolution.error
         return approval
 
-    async def _call(self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None) -> CallToolResult:
+    async def _call(
+        self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None, meta: Mapping[str, Any] | None
+    ) -> CallToolResult:
         sent_at = time.time()
         current = CURRENT_CALL.set(call)
         try:
-            result = await self._manager.call_tool(tool, call.arguments, progress=progress)
+            result = await self._manager.call_tool(tool, call.arguments, progress=progress, meta=meta)
         except ServerNotActiveError:
             raise  # it never reached the server
         except (ToolError, PayloadTooLargeError) as error:
@@ -214,6 +233,8 @@ class ToolCalls:
         finally:
             CURRENT_CALL.reset(current)
         call.reached(sent_at, self._redaction.quote(text_of(result)) if result.is_error else None)
+        if call.agent is not None and (links := _links(result)):
+            self._on_links(tool.server, OfficeAgentId(call.office or "", call.agent), links)
         return result
 
     # --- what is told of it
@@ -242,6 +263,11 @@ class ToolCalls:
             ended = call.ended
             size = call.size_of_names + weight([ended.call.arguments, ended.result], BUFFERED_BYTES)
             self._events.publish(CallEnded(ended), size)
+
+
+def _links(result: CallToolResult) -> list[str]:
+    """The resources that a result links to, the first hundred."""
+    return [item.uri for item in result.content if item.type == "resource_link"][:100]
 
 
 def _stopped_by(error: SMCPError) -> CallOutcome | None:

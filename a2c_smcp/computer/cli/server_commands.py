@@ -21,17 +21,21 @@ def _servers(session: CLISession) -> Iterable[str]:
 
 @command("servers list")
 async def servers_list(session: CLISession) -> None:
-    """Every MCP server and its state."""
+    """Every MCP server, its state, and what it shares with agents."""
     _show_servers(session)
 
 
 def _show_servers(session: CLISession) -> None:
     statuses = session.computer.statuses
-    rows = [(status.server, status.state.value, str(status.restarts), _why(status)) for status in statuses]
+    shared = session.computer.shared.counts
+    rows = [
+        (status.server, status.state.value, str(status.restarts), str(shared.get(status.server, "")), _why(status))
+        for status in statuses
+    ]
     session.output.event(
         "server_status",
-        page(("server", "state", "restarts", "why"), rows),
-        servers=[status_fields(status) for status in statuses],
+        page(("server", "state", "restarts", "shares", "why"), rows),
+        servers=[status_fields(status, shared.get(status.server)) for status in statuses],
         all=True,
     )
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import anyio
@@ -17,6 +17,7 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.resources.shared_lists import SharedCounts
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.computer.watching.events import (
     ComputerEvent,
@@ -242,14 +243,15 @@ def link_to(known: LinkOptions, url: str, api_key: str | None) -> LinkOptions:
     return replace(known, url=url, api_key=api_key, headers={})
 
 
-def status_fields(status: ServerStatus) -> dict[str, object]:
-    """The fields of a server in a `server_status` line."""
+def status_fields(status: ServerStatus, shared: SharedCounts | None = None) -> dict[str, object]:
+    """The fields of a server in a `server_status` line. `shared` tells what it shares, if it runs."""
     return {
         "name": status.server,
         "state": status.state.value,
         "reason": status.reason,
         "restarts": status.restarts,
         **({"ignored": status.ignored} if status.ignored else {}),
+        **({"shared": asdict(shared)} if shared is not None else {}),
     }
 
 

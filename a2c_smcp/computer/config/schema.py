@@ -46,6 +46,8 @@ _DESCRIPTIONS: Final[Mapping[str, str]] = {
     "protocol": "Which era of MCP to speak; if it is not set, the computer finds out.",
     "start_timeout": "How many seconds a start may take: 30, or 180 if the command downloads the server first.",
     "questions": "Where questions of its tools are asked: here, at the agent that made the call, or at both places.",
+    "share": "What agents may read: all resources and prompts, those that are shown (windows, documents), or none.",
+    "poll": "Every how many seconds windows are read, if the server does not say when they change.",
     "auto_apply": "If true, agents may call the tool without a person's yes.",
     "alias": "What agents call the tool.",
     "tags": "Words for agents. With the tag dangerous, the person who confirms a call sees a warning.",

@@ -25,6 +25,8 @@ from a2c_smcp.computer.watching.events import (
     RestartOffered,
     ServerLogged,
     ServerStatus,
+    SharedPromptsChanged,
+    SharedResourcesChanged,
     ToolHidden,
     ToolInvalid,
     ToolListChanged,
@@ -39,6 +41,8 @@ _MARKED: Final = {
     ToolHidden: "tools",
     DesktopChanged: "desktop",
     FinderChanged: "finder",
+    SharedResourcesChanged: "shared",
+    SharedPromptsChanged: "shared",
 }
 
 
@@ -70,7 +74,7 @@ class PageChanges:
     def add(self, event: ComputerEvent) -> None:
         """Add an event."""
         match event:
-            case ToolListChanged() | ToolHidden() | DesktopChanged() | FinderChanged():
+            case _ if type(event) in _MARKED:
                 self._marked.add(_MARKED[type(event)])
             case ServerStatus(server=server):
                 self._servers[server] = event

@@ -1,6 +1,7 @@
 """What a page changes about the computer itself: its servers with their config file, and the office that it is in."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from typing import Any
 
 import anyio
@@ -38,7 +39,7 @@ class HomeAPI:
 
     @property
     def routes(self) -> list[Route]:
-        reads = {"/home": self._about, "/entry": self._entry, "/clashes": self._clashes}
+        reads = {"/home": self._about, "/entry": self._entry, "/clashes": self._clashes, "/shared": self._shared}
         writes = {
             "/check-servers": self._check,
             "/save-servers": self._save,
@@ -101,6 +102,10 @@ class HomeAPI:
         if anyio.current_time() >= scope.deadline:
             raise RequestTimeoutError(f"it took more than {self._start_seconds:.0f} s; nothing was changed")
         raise BadRequestError("cancelled; nothing was changed")
+
+    async def _shared(self, request: Request) -> Any:
+        """What each server that runs shares with agents."""
+        return {"shared": {server: asdict(counts) for server, counts in self._computer.shared.counts.items()}}
 
     async def _clashes(self, request: Request) -> Any:
         """The clashes of tool names, each with its servers."""

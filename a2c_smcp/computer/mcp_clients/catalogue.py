@@ -19,7 +19,7 @@ from mcp_types import Tool
 
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, ToolMeta
 from a2c_smcp.errors import ServerNotActiveError, ToolDisabledError, ToolNameDuplicatedError, ToolNotFoundError
-from a2c_smcp.results import ANNOTATION_KEY, SERVER_KEY, TITLE_KEY, TOOL_META_MARKER
+from a2c_smcp.results import ANNOTATION_KEY, ICONS_KEY, META_KEY, SERVER_KEY, TITLE_KEY, TOOL_META_MARKER
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, AttributeValue
 from a2c_smcp.utils.text import cut
@@ -33,7 +33,9 @@ __all__ = [
     "smcp_tool",
 ]
 
-_OWN_KEYS: Final = (TOOL_META_MARKER, ANNOTATION_KEY, TITLE_KEY, SERVER_KEY)
+_OWN_KEYS: Final = (TOOL_META_MARKER, ANNOTATION_KEY, TITLE_KEY, ICONS_KEY, META_KEY, SERVER_KEY)
+#: How many characters of JSON the icons or the `_meta` of a tool may have. Larger ones are left out.
+_LONGEST_EXTRA: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,10 @@ def _smcp_meta(shown: ShownTool) -> dict[str, AttributeValue]:
         meta[ANNOTATION_KEY] = _json(shown.tool.annotations.model_dump(mode="json", by_alias=True, exclude_none=True))
     if shown.tool.title is not None:
         meta[TITLE_KEY] = shown.tool.title
+    icons = [icon.model_dump(mode="json", by_alias=True, exclude_none=True) for icon in shown.tool.icons or ()]
+    for key, extra in ((ICONS_KEY, icons), (META_KEY, own)):
+        if extra and len(text := _json(extra)) <= _LONGEST_EXTRA:
+            meta[key] = text
     meta[SERVER_KEY] = shown.server
     return meta
 

@@ -18,6 +18,7 @@ from anyio.abc import TaskStatus
 from mcp import MCPError
 from mcp.client.client import Client
 from mcp.client.subscriptions import (
+    PromptsListChanged,
     ResourcesListChanged,
     ResourceUpdated,
     Subscription,
@@ -37,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 class ChangeKind(Enum):
     TOOLS = "tools"
+    PROMPTS = "prompts"
     RESOURCES = "resources"
     """The list of resources changed."""
     RESOURCE = "resource"
@@ -104,6 +106,8 @@ class ChangeFeed:
         match message:
             case types.ToolListChangedNotification():
                 self._tell(ChangeKind.TOOLS)
+            case types.PromptListChangedNotification():
+                self._tell(ChangeKind.PROMPTS)
             case types.ResourceListChangedNotification():
                 self._tell(ChangeKind.RESOURCES)
             case types.ResourceUpdatedNotification(params=params):
@@ -180,9 +184,10 @@ class ChangeFeed:
     async def _listen(self, client: Client) -> None:
         capabilities = client.server_capabilities
         tools = bool(capabilities.tools and capabilities.tools.list_changed)
+        prompts = bool(capabilities.prompts and capabilities.prompts.list_changed)
         resources = bool(capabilities.resources and capabilities.resources.list_changed)
         subscribe = bool(capabilities.resources and capabilities.resources.subscribe)
-        if not (tools or resources or subscribe):
+        if not (tools or prompts or resources or subscribe):
             return
         failures = 0
         current: anyio.CancelScope | None = None
@@ -191,6 +196,7 @@ class ChangeFeed:
                 wanted, since = self.watched, anyio.current_time()
                 stream = client.listen(
                     tools_list_changed=tools,
+                    prompts_list_changed=prompts,
                     resources_list_changed=resources,
                     resource_subscriptions=sorted(wanted) if subscribe else (),
                 )
@@ -227,6 +233,8 @@ class ChangeFeed:
                         match event:
                             case ToolsListChanged():
                                 self._tell(ChangeKind.TOOLS)
+                            case PromptsListChanged():
+                                self._tell(ChangeKind.PROMPTS)
                             case ResourcesListChanged():
                                 self._tell(ChangeKind.RESOURCES)
                             case ResourceUpdated(uri=uri):
@@ -252,8 +260,8 @@ class ChangeFeed:
 
     async def _tell_everything(self, uris: Iterable[str]) -> None:
         """Everything counts as changed: what happened while there was no listen stream is unknown."""
-        self._tell(ChangeKind.TOOLS)
-        self._tell(ChangeKind.RESOURCES)
+        for kind in (ChangeKind.TOOLS, ChangeKind.PROMPTS, ChangeKind.RESOURCES):
+            self._tell(kind)
         async for some in slices(list(uris)):
             for uri in some:
                 self._tell(ChangeKind.RESOURCE, uri)

@@ -12,12 +12,13 @@ from a2c_smcp.utils.json_sizes import is_deeper
 
 __all__ = ["MAX_ITEMS", "MAX_LEVELS", "largest_answer", "too_much"]
 
-#: How many items an answer may have: in a tool's result, in the contents of a resource, or in one page of tools.
+#: How many items an answer may have: in a tool's result, in the contents of a resource, in one page of tools, or in the
+#: messages of a prompt.
 MAX_ITEMS: Final = 10_000
-#: How deep lists and objects may be nested in a tool's result or in the contents of a resource.
+#: How deep lists and objects may be nested in a tool's result, a resource, a prompt or a completion.
 MAX_LEVELS: Final = 250
-_LISTS: Final = ("content", "contents", "tools")
-_NESTING: Final = ("content", "contents", "structuredContent")
+_LISTS: Final = ("content", "contents", "tools", "messages")
+_NESTING: Final = ("content", "contents", "structuredContent", "messages", "completion")
 
 
 def largest_answer(max_message: int) -> int:

@@ -249,6 +249,7 @@ class MCPServerManager:
         params: Mapping[str, Any],
         timeout: float | None = None,
         progress: CallProgress | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> CallToolResult:
         """Call a tool, and transform its result if the config says so. Raises what `MCPConnection.call_tool` raises."""
         server = self.book.servers.get(tool.server)
@@ -256,7 +257,7 @@ class MCPServerManager:
             raise self.book.inactive(tool.server)
         current = server.current
         try:
-            result = await current.connection.call_tool(tool.original, params, timeout, progress)
+            result = await current.connection.call_tool(tool.original, params, timeout, progress, meta)
         except SMCPError as error:
             raise self._options.redaction.error(error) from error.__cause__
         if current.config.vrl is None:

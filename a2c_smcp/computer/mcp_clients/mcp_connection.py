@@ -4,15 +4,16 @@ A request that fails or is cancelled does not take the connection down. Starts, 
 `KeptServer`. Knows nothing of other servers, of tool names, or of what an agent may do.
 """
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mcp_types import CallToolResult, ReadResourceResult, ServerCapabilities, Tool
+from mcp_types import CallToolResult, Implementation, ReadResourceResult, Request, ServerCapabilities, Tool
 
 from a2c_smcp.computer.calls.progress import CallProgress
+from a2c_smcp.computer.mcp_clients.item_lists import ItemKind, ItemList
 from a2c_smcp.computer.mcp_clients.kept_server import KeptServer
 from a2c_smcp.computer.mcp_clients.mcp_session import MCPSession
-from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource
+from a2c_smcp.computer.mcp_clients.resource_lists import DOCUMENTS, WINDOWS, ListedResource, ResourceList, Share
 from a2c_smcp.errors import ServerNotActiveError
 
 __all__ = ["MCPConnection"]
@@ -24,10 +25,8 @@ class MCPConnection(KeptServer):
     Every request raises `ServerNotActiveError` while the server does not run.
     """
 
-    ignored_resources: str | None = None
-    """Which resources of the server's list are ignored, in words."""
-    other_resources: Set[int] = frozenset()
-    """The hashes of the URIs in its list that are neither windows nor documents."""
+    listed: ResourceList | None = None
+    """What its list of resources had when it was read last."""
 
     async def call_tool(
         self,
@@ -35,14 +34,16 @@ class MCPConnection(KeptServer):
         params: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         progress: CallProgress | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> CallToolResult:
-        """Call a tool by its own name. Cancelling this call, or its timeout, cancels the tool.
+        """Call a tool by its own name. Cancelling this call, or its timeout, cancels the tool. `meta` becomes the
+        `_meta` of the request.
 
         Raises `ToolExecutionError` when the server fails, dies or breaks the tool's output schema,
         `ToolExecutionTimeoutError` after `timeout` seconds, `PayloadTooLargeError` when the result was too large to be
         kept.
         """
-        return await self._serving().call_tool(name, dict(params or {}), timeout, progress)
+        return await self._serving().call_tool(name, dict(params or {}), timeout, progress, meta)
 
     async def list_tools(self) -> list[Tool]:
         """All tools, paged to the end. Raises as `read_resource`.
@@ -52,19 +53,33 @@ class MCPConnection(KeptServer):
         return await self._serving().list_tools()
 
     async def list_resources(self) -> list[ListedResource]:
-        """The windows and documents among the server's resources, paged to the end. Raises as `read_resource`.
+        """The windows and documents that are shown, from the server's list of resources, paged to the end. Raises as
+        `read_resource`.
 
-        If there are too many, the last ones are left out, and `ignored_resources` says so.
+        `listed` has the whole list. If there are too many, the last ones are left out, and `ignored_resources` says so.
         """
-        listed = await self._serving().list_resources()
-        self.ignored_resources, self.other_resources = listed.ignored, listed.others
+        listed = ResourceList(self.share, self.shown_kinds)
+        await self._serving().fill(listed)
+        self.listed = listed
         return listed.resources
 
-    async def read_resource(self, uri: str, timeout: float | None = None) -> ReadResourceResult:
+    async def list_items(self, kind: ItemKind) -> ItemList:
+        """All templates or all prompts of the server. Raises as `read_resource`."""
+        listed = ItemList(kind)
+        await self._serving().fill(listed)
+        return listed
+
+    async def read_resource(
+        self, uri: str, timeout: float | None = None, meta: Mapping[str, Any] | None = None
+    ) -> ReadResourceResult:
         """Read a resource. Raises `MCPError` with what the server answered, `ToolExecutionError` when the server dies,
         `RequestTimeoutError` when it takes too long, `PayloadTooLargeError` when the answer was too large to be kept.
         """
-        return await self._serving().read_resource(uri, timeout)
+        return await self._serving().read_resource(uri, timeout, meta)
+
+    async def ask(self, request: Request[Any, Any], timeout: float | None = None) -> dict[str, Any]:
+        """The result of another request, as the server sent it. Raises as `read_resource`."""
+        return await self._serving().ask(request, timeout)
 
     def subscribe(self, uris: Iterable[str]) -> None:
         """Set the resources whose content is watched, now and after every restart."""
@@ -104,6 +119,32 @@ class MCPConnection(KeptServer):
         for part in name.split("."):
             found = getattr(found, part, None)
         return bool(found)
+
+    @property
+    def share(self) -> Share:
+        """What agents may read of the server."""
+        return self.config.share or "shown"
+
+    @property
+    def shown_kinds(self) -> tuple[str, ...]:
+        """The kinds of resources that are shown: those of which the server says when they change. Windows can be
+        polled instead.
+        """
+        if self.can_subscribe:
+            return (WINDOWS, DOCUMENTS)
+        return (WINDOWS,) if self.config.poll is not None else ()
+
+    @property
+    def ignored_resources(self) -> str | None:
+        """Which resources of the server's list are ignored, in words."""
+        return self.listed.ignored if self.listed is not None else None
+
+    @property
+    def introduction(self) -> tuple[Implementation | None, str | None]:
+        """What the running server says of itself: its name, title and version, and how it is to be used."""
+        if (session := self.session) is None:
+            return None, None
+        return session.client.server_info, session.client.instructions
 
     @property
     def invalid_tools(self) -> Mapping[str, str]:

@@ -4,19 +4,29 @@ Knows nothing of starts and restarts: `server_life` makes a session.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeVar
 
 import anyio
 from mcp import MCPError
 from mcp.client.client import Client
-from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND, CallToolResult, ReadResourceResult, Tool
-from pydantic import ValidationError
+from mcp_types import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    CallToolResult,
+    PaginatedResult,
+    ReadResourceResult,
+    Request,
+    Result,
+    Tool,
+)
+from pydantic import ConfigDict, ValidationError
 
 from a2c_smcp.computer.calls.progress import CallProgress
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
 from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions
 from a2c_smcp.computer.mcp_clients.elicitation.asking import Questions
+from a2c_smcp.computer.mcp_clients.item_lists import ItemList
 from a2c_smcp.computer.mcp_clients.mcp_internals import says_gone
 from a2c_smcp.computer.mcp_clients.pipes.dispatcher import InvalidAnswerError
 from a2c_smcp.computer.mcp_clients.protocol_requests import ProtocolRequests
@@ -28,6 +38,15 @@ from a2c_smcp.errors import PayloadTooLargeError, RequestTimeoutError, ToolExecu
 __all__ = ["MCPSession"]
 
 _T = TypeVar("_T")
+
+#: How many pages of a list are read: a server may send pages without end.
+_MOST_PAGES: Final = 10_000
+
+
+class _AsSent(Result):
+    """A result whose fields stay as they are."""
+
+    model_config = ConfigDict(extra="allow")
 
 
 class MCPSession:
@@ -75,10 +94,15 @@ class MCPSession:
     # --- requests
 
     async def call_tool(
-        self, name: str, params: dict[str, Any], timeout: float | None, progress: CallProgress | None
+        self,
+        name: str,
+        params: dict[str, Any],
+        timeout: float | None,
+        progress: CallProgress | None,
+        meta: Mapping[str, Any] | None = None,
     ) -> CallToolResult:
         try:
-            return await self._request(self._requests.call_tool(name, params, progress), timeout)
+            return await self._request(self._requests.call_tool(name, params, progress, meta), timeout)
         except TimeoutError:
             raise ToolExecutionTimeoutError(timeout or 0) from None
         except (InvalidAnswerError, ValidationError) as error:
@@ -102,19 +126,34 @@ class MCPSession:
         self._tasks.listed(tools)
         return tools
 
-    async def list_resources(self) -> ResourceList:
-        listed = ResourceList()
+    async def fill(self, listed: ResourceList | ItemList) -> None:
+        """Read the list of resources, templates or prompts, page by page."""
+        kind = listed.kind if isinstance(listed, ItemList) else "resources"
+        lists: Mapping[str, Callable[..., Awaitable[PaginatedResult]]] = {
+            "resources": self.client.list_resources,
+            "templates": self.client.list_resource_templates,
+            "prompts": self.client.list_prompts,
+        }
 
         async def read(cursor: str | None) -> str | None:
-            page = await self.client.list_resources(cursor=cursor)
+            page = await lists[kind](cursor=cursor)
             await listed.add(self.transport.pages.of(page.meta))
             return None if listed.is_full else page.next_cursor
 
         await self._ask(_read_pages(read))
-        return listed
 
-    async def read_resource(self, uri: str, timeout: float | None) -> ReadResourceResult:
-        return await self._ask(self._requests.read_resource(uri), timeout)
+    async def read_resource(
+        self, uri: str, timeout: float | None, meta: Mapping[str, Any] | None = None
+    ) -> ReadResourceResult:
+        return await self._ask(self._requests.read_resource(uri, meta), timeout)
+
+    async def ask(self, request: Request[Any, Any], timeout: float | None) -> dict[str, Any]:
+        """The result of a request as the server sent it. mcp has checked it."""
+        said = await self._ask(self.client.session.send_request(request, _AsSent), timeout)
+        fields = dict(said.model_extra or {})
+        if fields.pop("resultType", None) == "input_required":
+            raise MCPError(INTERNAL_ERROR, "the server wants to ask something first, and nobody is asked here")
+        return {**fields, "_meta": dict(said.meta)} if said.meta else fields
 
     async def subscribed(self) -> None:
         await self._ask(self.feed.settled())
@@ -205,15 +244,15 @@ class MCPSession:
 async def _read_pages(read: Callable[[str | None], Awaitable[str | None]]) -> None:
     """Read a list to its end. `read` takes the cursor of a page and returns the cursor of the next one, or `None`.
 
-    If the server does not have this method, the list is empty.
+    If the server does not have this method, the list is empty. Of a list without an end, the first pages are read.
     """
-    cursors: set[str] = set()
+    cursors: set[int] = set()
     try:
         cursor = await read(None)
-        while cursor:
-            if cursor in cursors:
+        while cursor and len(cursors) < _MOST_PAGES:
+            if hash(cursor) in cursors:
                 raise MCPError(INTERNAL_ERROR, "the server's list goes round in circles")
-            cursors.add(cursor)
+            cursors.add(hash(cursor))
             cursor = await read(cursor)
     except MCPError as error:
         if error.code != METHOD_NOT_FOUND:

@@ -214,14 +214,21 @@ class BaseServerConfig(_Written):
     """Our own key: which era of MCP to speak. If it is unset, the Computer finds out."""
     start_timeout: _Seconds | None = None
     """Our own key: how many seconds a start may take. If it is unset: 30, or 180 for a command that downloads first."""
-
+    share: Literal["all", "shown", "none"] | None = None
+    """Our own key: what agents may read of the server's resources and prompts. If it is unset: `shown`, which means its
+    windows and documents. `all` means every resource and every prompt.
+    """
+    poll: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
+    """Our own key: every how many seconds the windows of a server are read that does not say when they change. If it
+    is unset, such windows are not shown.
+    """
     questions: QuestionPlace | None = None
     """Our own key: where questions of its tools are asked. If it is unset: here."""
 
     # Not `name` and `type`: they are needed before any input is asked for.
     _stood_for = field_validator(
         *("disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl"),
-        *("tool_prefix", "protocol", "start_timeout", "questions", "server_parameters"),
+        *("tool_prefix", "protocol", "start_timeout", "share", "poll", "questions", "server_parameters"),
         mode="wrap",
         check_fields=False,
     )(_or_placeholder)
@@ -366,7 +373,7 @@ def wire_server(config: MCPServerConfig) -> dict[str, Any]:
     """The config in the full shape of the protocol. Durations are ISO 8601; our own keys are there only if set."""
     # `warnings=False`: in a config as written a text may stand where a bool or a duration is declared.
     data = config.model_dump(mode="json", warnings=False)
-    for key in ("tool_prefix", "protocol", "start_timeout", "questions"):
+    for key in ("tool_prefix", "protocol", "start_timeout", "share", "poll", "questions"):
         if data[key] is None:
             del data[key]
     return data

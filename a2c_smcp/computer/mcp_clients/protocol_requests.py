@@ -6,7 +6,8 @@ dispatcher directly: the models that mcp makes of a call would cost half as much
 
 import itertools
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
 
 import anyio
 from mcp import MCPError
@@ -22,6 +23,7 @@ from mcp_types import (
     InputRequiredResult,
     InputResponses,
     ReadResourceResult,
+    RequestParamsMeta,
 )
 
 from a2c_smcp.computer.calls.progress import CallProgress
@@ -33,7 +35,11 @@ from a2c_smcp.computer.mcp_clients.task_calls import TASKS, ClaimedTask, TaskCal
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.wire import codec
 
-__all__ = ["ProtocolRequests"]
+__all__ = ["ProtocolRequests", "passed_meta", "trace_context"]
+
+_OWN_META: Final = frozenset({"progressToken", "progress_token"})
+_RESERVED_META: Final = "io.modelcontextprotocol/"
+_TRACE: Final = ("traceparent", "tracestate", "baggage")
 
 _EVERY: Final[tuple[frozenset[QuestionMode], ...]] = (NO_MODES, frozenset({"form"}), frozenset({"url"}), ALL_MODES)
 
@@ -58,11 +64,19 @@ class ProtocolRequests:
         self._stamps = {modes: _stamp(client, capability(modes)) if self.is_modern else {} for modes in _EVERY}
         self._stamp = self._stamps[NO_MODES]
 
-    async def call_tool(self, name: str, params: dict[str, Any], progress: CallProgress | None) -> CallToolResult:
+    async def call_tool(
+        self,
+        name: str,
+        params: dict[str, Any],
+        progress: CallProgress | None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> CallToolResult:
         """Call a tool until it has a result: it may ask something first, or want to be called again.
 
-        Without `progress` the server is not asked to report any.
+        Without `progress` the server is not asked to report any. `meta` becomes the `_meta` of the request, without
+        the keys that are ours.
         """
+        sent = _SentCall(name, params, progress, passed_meta(meta))
         answers: InputResponses | None = None
         state: str | None = None
         said: CallToolResult | InputRequiredResult | ClaimedTask | MCPError
@@ -70,10 +84,10 @@ class ProtocolRequests:
             call = self._questions.begin(progress)
             try:
                 if self._tasks.are_required(name):
-                    return await self._tasks.call(name, params, call, progress)
+                    return await self._tasks.call(name, params, call, progress, sent.meta)
                 for number in itertools.count(1):
                     try:
-                        said = await self._send_call(name, params, progress, answers, state)
+                        said = await self._send_call(sent, answers, state)
                     except MCPError as error:
                         if error.code != URL_ELICITATION_REQUIRED or self.is_modern:
                             raise
@@ -103,17 +117,13 @@ class ProtocolRequests:
         return None, said.request_state
 
     async def _send_call(
-        self,
-        name: str,
-        params: dict[str, Any],
-        progress: CallProgress | None,
-        answers: InputResponses | None,
-        state: str | None,
+        self, call: "_SentCall", answers: InputResponses | None, state: str | None
     ) -> CallToolResult | InputRequiredResult | ClaimedTask:
         if self._dispatcher is None:
-            return await self._send_by_mcp(name, params, progress, answers, state)
-        on_report = progress.report if progress is not None else None
-        request = {"name": name, "arguments": params, **self._stamps[self._questions.modes]}
+            return await self._send_by_mcp(call, answers, state)
+        on_report = call.progress.report if call.progress is not None else None
+        stamp = self._stamps[self._questions.modes]
+        request = {"name": call.name, "arguments": call.params, **_with_meta(stamp, call.meta)}
         if answers is not None:
             request["inputResponses"] = {
                 key: answer.model_dump(mode="json", by_alias=True, exclude_none=True) for key, answer in answers.items()
@@ -127,26 +137,20 @@ class ProtocolRequests:
             return ClaimedTask.model_validate(answer, by_name=False)
         result = CallToolResult.model_validate(answer, by_name=False)
         if not result.is_error:
-            await check_tool_result(self._client, name, result)
+            await check_tool_result(self._client, call.name, result)
         return result
 
     async def _send_by_mcp(
-        self,
-        name: str,
-        params: dict[str, Any],
-        progress: CallProgress | None,
-        answers: InputResponses | None,
-        state: str | None,
-        *,
-        is_again: bool = False,
+        self, call: "_SentCall", answers: InputResponses | None, state: str | None, *, is_again: bool = False
     ) -> CallToolResult | InputRequiredResult | ClaimedTask:
         try:
             said = await self._client.session.call_tool(
-                name,
-                params,
-                progress_callback=progress.take if progress is not None else None,
+                call.name,
+                call.params,
+                progress_callback=call.progress.take if call.progress is not None else None,
                 input_responses=answers,
                 request_state=state,
+                meta=cast("RequestParamsMeta", dict(call.meta)) if call.meta else None,
                 allow_input_required=True,
                 allow_claimed=True,
             )
@@ -155,14 +159,14 @@ class ProtocolRequests:
         except UnicodeEncodeError:
             # pydantic cannot write half a character (a lone surrogate) in the name of a nested field. So it is
             # replaced.
-            params = codec.loads(codec.dumps_well_formed(params))
-            return await self._send_by_mcp(name, params, progress, answers, state, is_again=is_again)
+            mended = codec.loads(codec.dumps_well_formed({"params": call.params, "meta": dict(call.meta)}))
+            return await self._send_by_mcp(replace(call, **mended), answers, state, is_again=is_again)
         except MCPError as error:
             if error.code != HEADER_MISMATCH or is_again:
                 raise
         # The headers of a call follow the schema of its tool. The schema has changed, so mcp must list it again.
-        await self._list_until(name)
-        return await self._send_by_mcp(name, params, progress, answers, state, is_again=True)
+        await self._list_until(call.name)
+        return await self._send_by_mcp(call, answers, state, is_again=True)
 
     async def _list_until(self, tool: str) -> None:
         cursor: str | None = None
@@ -172,16 +176,49 @@ class ProtocolRequests:
             if cursor is None or any(listed.name == tool for listed in page.tools):
                 return
 
-    async def read_resource(self, uri: str) -> ReadResourceResult:
+    async def read_resource(self, uri: str, meta: Mapping[str, Any] | None = None) -> ReadResourceResult:
+        passed = passed_meta(meta)
+        typed = cast("RequestParamsMeta", dict(passed)) if passed else None
         with self._questions.reading():
             if self._dispatcher is None:
-                return await self._client.read_resource(uri)
-            answer = await self._dispatcher.send_raw_request("resources/read", {"uri": uri, **self._stamp})
+                return await self._client.read_resource(uri, meta=typed)
+            request = {"uri": uri, **_with_meta(self._stamp, passed)}
+            answer = await self._dispatcher.send_raw_request("resources/read", request)
             if answer.get("resultType") == "input_required":
-                return await self._client.read_resource(uri)  # reading changes nothing, so mcp may begin again
+                # Reading changes nothing, so mcp may begin again.
+                return await self._client.read_resource(uri, meta=typed)
             # Without the cache hints of the answer: they are of no use here, and some servers get them wrong.
             wanted = {key: answer[key] for key in ("contents", "_meta") if key in answer}
             return ReadResourceResult.model_validate(wanted, by_name=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _SentCall:
+    """What a tool is called with, each time that it is called."""
+
+    name: str
+    params: dict[str, Any]
+    progress: CallProgress | None
+    meta: Mapping[str, Any]
+
+
+def passed_meta(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The `_meta` of a caller as an MCP server may get it: without the keys that belong to the session with that
+    server.
+    """
+    return {
+        key: value for key, value in (meta or {}).items() if key not in _OWN_META and not key.startswith(_RESERVED_META)
+    }
+
+
+def trace_context(meta: Mapping[str, Any] | None) -> Mapping[str, str] | None:
+    """The part of a caller's `_meta` that goes on with every kind of request: the trace context of W3C."""
+    found = {key: value for key in _TRACE if isinstance(value := (meta or {}).get(key), str) and len(value) <= 8192}
+    return found or None
+
+
+def _with_meta(stamp: Mapping[str, Any], meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"_meta": {**meta, **stamp.get("_meta", {})}} if meta else stamp
 
 
 def _stamp(client: Client, capabilities: Mapping[str, Any]) -> dict[str, Any]:

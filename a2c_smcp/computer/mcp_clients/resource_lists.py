@@ -1,59 +1,84 @@
-"""The windows and documents in an MCP server's list of resources, taken out a few at a time and within bounds.
+"""What is of use in an MCP server's list of resources, taken out a few at a time and within bounds.
 
 mcp makes models of a whole page at once. A page may have a hundred thousand resources, most of them of no use here. So
-`Pages` takes the resources out of an answer before mcp sees it, and `ResourceList` looks through them in slices.
+`Pages` takes the items out of an answer before mcp sees it, and `ResourceList` looks through them in slices. The
+server's config decides what is shown, what is shared, and what agents cannot read.
 """
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 from mcp_types import Resource
 from pydantic import ValidationError
 
+from a2c_smcp.computer.mcp_clients.item_lists import ItemList
 from a2c_smcp.computer.utils.pool import slices
 from a2c_smcp.utils.dpe_uri import is_dpe_uri
 from a2c_smcp.utils.window_uri import is_window_uri
 
-__all__ = ["MAX_DOCUMENTS", "MAX_WINDOWS", "ListedDocument", "ListedResource", "Pages", "ResourceList"]
+__all__ = [
+    "DOCUMENTS",
+    "MAX_DOCUMENTS",
+    "MAX_WINDOWS",
+    "WINDOWS",
+    "ListedDocument",
+    "ListedResource",
+    "Pages",
+    "ResourceList",
+    "Share",
+]
+
+#: What agents may read of a server, as its config says.
+Share: TypeAlias = Literal["all", "shown", "none"]
 
 #: How many windows and documents of one server are looked at.
 MAX_WINDOWS: Final = 10_000
 MAX_DOCUMENTS: Final = 100_000
 
-_WINDOWS: Final = "windows"
-_DOCUMENTS: Final = "documents"
-_MOST: Final[Mapping[str, int]] = {_WINDOWS: MAX_WINDOWS, _DOCUMENTS: MAX_DOCUMENTS}
+WINDOWS: Final = "windows"
+DOCUMENTS: Final = "documents"
+_MOST: Final[Mapping[str, int]] = {WINDOWS: MAX_WINDOWS, DOCUMENTS: MAX_DOCUMENTS}
+
+#: How many resources of one server are looked at in all: it may list resources without end.
+_LOOKED_AT: Final = 250_000
 
 _PAGE: Final = "a2c-smcp/page"
+#: Where the items of an answer stand, by the method of its request.
+_ITEMS: Final[Mapping[str, str]] = {
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+}
 
 
 class Pages:
-    """The resources of pages, which mcp does not see. Only the last four pages are kept: the callers of older ones
-    have given up.
+    """The items of pages, which mcp does not see. Only the last four pages are kept: the callers of older ones have
+    given up.
     """
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, list[Any]] = {}
 
-    def take_out(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
-        """An answer to `resources/list` without its resources. A number in `_meta` stands for them: `of` returns
-        them.
+    def take_out(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
+        """An answer without its resources, templates or prompts. A number in `_meta` stands for them: `of` returns
+        them. Answers to other methods come back as they are.
         """
-        resources = result.get("resources")
-        if not isinstance(resources, list):
+        key = _ITEMS.get(method, "")
+        items = result.get(key)
+        if not isinstance(items, list):
             return result
         number = next(self._numbers)
-        self._waiting[number] = resources
+        self._waiting[number] = items
         self._waiting.pop(number - 4, None)
         meta = result.get("_meta")
-        return {**result, "resources": [], "_meta": {**(meta if isinstance(meta, dict) else {}), _PAGE: number}}
+        return {**result, key: [], "_meta": {**(meta if isinstance(meta, dict) else {}), _PAGE: number}}
 
     def of(self, meta: Mapping[str, Any] | None) -> list[Any]:
-        """The resources of the answer that has this `_meta`."""
+        """The items of the answer that has this `_meta`."""
         return self._waiting.pop((meta or {}).get(_PAGE, 0), [])
 
 
@@ -69,16 +94,27 @@ ListedResource: TypeAlias = Resource | ListedDocument
 
 
 class ResourceList:
-    """A server's windows and documents, page by page. Items over the bounds and invalid items are only counted."""
+    """A server's resources, page by page. Items over the bounds and invalid items are only counted.
 
-    def __init__(self) -> None:
+    `shown` has the kinds of resources that are shown to agents. With `share`, more or less of the list is shared.
+    """
+
+    def __init__(self, share: Share = "shown", shown: Collection[str] = (WINDOWS, DOCUMENTS)) -> None:
+        self._share = share
+        self._shown = frozenset(() if share == "none" else shown)
         self.resources: list[ListedResource] = []
+        """The windows and documents that are shown."""
+        self.shared = ItemList("resources")
+        """What agents are told of: windows that are shown, or every resource. The Finder tells of documents."""
         self.others: set[int] = set()
         """The hashes of other URIs, up to 10,000: they tell whether the server lists a URI."""
+        self.unshown: Counter[str] = Counter()
+        """How many windows and documents are not shown, by kind."""
         self._found: Counter[str] = Counter()
-        self._invalid = 0
+        self._invalid = self._looked_at = 0
 
     async def add(self, page: Sequence[Any]) -> None:
+        self._looked_at += len(page)
         async for items in slices(page):
             for item in items:
                 self._add(item)
@@ -88,15 +124,19 @@ class ResourceList:
         if not isinstance(uri, str):
             self._invalid += 1
             return
-        kind = _WINDOWS if is_window_uri(uri) else _DOCUMENTS if is_dpe_uri(uri) else None
-        if kind is None:
+        kind = WINDOWS if is_window_uri(uri) else DOCUMENTS if is_dpe_uri(uri) else None
+        if self._share == "all" or (kind is WINDOWS and kind in self._shown):
+            self.shared.put(item)
+        if kind is None or kind not in self._shown:
+            if kind is not None:
+                self.unshown[kind] += 1
             if len(self.others) < 10_000:
                 self.others.add(hash(uri))
             return
         self._found[kind] += 1
         if self._found[kind] > _MOST[kind]:
             return
-        resource = _window(item) if kind is _WINDOWS else _document(item)
+        resource = _window(item) if kind is WINDOWS else _document(item)
         if resource is None:
             self._invalid += 1
         else:
@@ -104,8 +144,10 @@ class ResourceList:
 
     @property
     def is_full(self) -> bool:
-        """Whether more pages would change nothing."""
-        return all(self._found[kind] > most for kind, most in _MOST.items())
+        """Whether more pages would change nothing, or enough were looked at."""
+        if self._share == "all" and self.shared.is_full:
+            return True
+        return self._looked_at > _LOOKED_AT or all(self._found[kind] > most for kind, most in _MOST.items())
 
     @property
     def ignored(self) -> str | None:
@@ -116,7 +158,8 @@ class ResourceList:
             if self._found[kind] > most
         ]
         invalid = [f"{self._invalid} items that are not valid MCP resources"] if self._invalid else []
-        return " and ".join([*over, *invalid]) or None
+        shared = [self.shared.ignored] if self._share == "all" and self.shared.ignored else []
+        return " and ".join([*over, *invalid, *shared]) or None
 
 
 def _window(item: Mapping[str, Any]) -> Resource | None:

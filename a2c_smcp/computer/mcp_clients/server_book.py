@@ -166,7 +166,19 @@ class ServerBook:
             infos[name] = {"state": server.state.value, "since": server.since}
             if server.status.reason is not None:
                 infos[name]["reason"] = server.status.reason
+            if server.current is not None:
+                self._introduce(infos[name], server.current.connection)
         return infos
+
+    def _introduce(self, info: ServerInfo, connection: MCPConnection) -> None:
+        """Add what the server says of itself, without secrets."""
+        server, instructions = connection.introduction
+        if server is not None and server.title:
+            info["title"] = cut(self.redaction(server.title), 200)
+        if server is not None and server.version:
+            info["version"] = cut(self.redaction(server.version), 100)
+        if instructions:
+            info["instructions"] = cut(self.redaction(instructions), 8000)
 
     @property
     def connections(self) -> Mapping[SERVER_NAME, MCPConnection]:

@@ -181,11 +181,18 @@ class TaskCalls:
         return tool in self._required
 
     async def call(
-        self, name: str, params: dict[str, Any], call: AskedCall, progress: CallProgress | None
+        self,
+        name: str,
+        params: dict[str, Any],
+        call: AskedCall,
+        progress: CallProgress | None,
+        passed: Mapping[str, Any],
     ) -> types.CallToolResult:
-        """Run a tool as a task, as until 2025-11-25."""
+        """Run a tool as a task, as until 2025-11-25. `passed` goes into the `_meta` of the request."""
         with self._news.reporting(progress) as meta:
             request = {"name": name, "arguments": params, "task": {"ttl": _keep_ms()}, **meta}
+            if passed:
+                request["_meta"] = {**passed, **meta.get("_meta", {})}
             answer = await self._dispatcher.send_raw_request("tools/call", request)
             if "task" not in answer:
                 return await self._checked(name, answer)

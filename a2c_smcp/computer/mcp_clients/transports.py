@@ -83,7 +83,7 @@ class ServerTransport:
         self.protocol_version: str | None = None
         """The version that the handshake agreed on. The server's tools are checked against this version, one by one."""
         self.pages = Pages()
-        """The resources that the server lists, kept away from the session."""
+        """The resources, templates and prompts that the server lists, kept away from the session."""
         self.invalid_tools: dict[str, str] = {}
         """The tools that were left out of the server's lists, and what is wrong with each. Its reader clears it."""
         self._waiting: dict[RequestId, str] = {}
@@ -140,10 +140,8 @@ class ServerTransport:
         """
         if problem := too_much(result):
             raise MCPError(PayloadTooLargeError.default_code, problem)
-        if method == "resources/list":
-            return dict(self.pages.take_out(result))
         if method != "tools/list":
-            return result
+            return self.pages.take_out(method, result)
         usable, left_out = without_invalid_tools(result, self.protocol_version)
         self.invalid_tools.update(left_out)
         return dict(usable)

@@ -1,16 +1,18 @@
 """Decides which MCP server a resource is read from, and what a failed reading means. Pure: reads nothing.
 
-An agent may read windows and documents, and no other resource of a server.
+An agent may read windows and documents that are shown, what a server shares, and what a tool gave it a link to.
 """
 
 import logging
-from collections.abc import Iterable, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Set
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcp import MCPError
 from mcp_types import INVALID_PARAMS
 
+from a2c_smcp.computer.resources.shared_lists import SharedItems
+from a2c_smcp.computer.resources.uri_templates import MatchedUri
 from a2c_smcp.computer.watching.announcements import Watch
 from a2c_smcp.errors import (
     DocumentNotFoundError,
@@ -28,7 +30,7 @@ from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
 from a2c_smcp.utils.text import cut
 from a2c_smcp.utils.window_uri import WindowURI
 
-__all__ = ["Target", "find_target", "refusal"]
+__all__ = ["Readable", "Target", "find_target", "refusal"]
 
 logger = logging.getLogger(__name__)
 
@@ -39,24 +41,60 @@ class Target:
 
     server: SERVER_NAME
     document: ParsedDPEUri | None = None
-    """`None` for a window."""
+    """`None` for a window, and for any other resource."""
     listed: Set[str] = frozenset()
     """The URIs under which the server lists that document; empty if it does not."""
 
 
-def find_target(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """What an agent may read."""
+
+    watch: Watch
+    """The windows and documents that are shown, and what else servers list."""
+    shared: Mapping[SERVER_NAME, SharedItems] = field(default_factory=dict)
+    """What servers share besides."""
+    linked: Collection[SERVER_NAME] = ()
+    """The servers whose tools gave the agent a link to the resource."""
+
+
+def find_target(uri: str, readable: Readable, order: Iterable[SERVER_NAME]) -> Target:
     """The server to ask; if several list the resource, the first in this order. Raises an error if no server can be
     asked.
     """
     order = list(order)
-    match uri.partition(":")[0]:
-        case "window":
-            return _find_window(uri, watch, order)
-        case "dpe":
-            return _find_document(uri, parse_dpe_uri(uri), watch, order)
-    if any(watch.of(server).lists_other(uri) for server in order):
-        raise ForbiddenError("only windows and documents can be read")
-    raise InvalidDPEURIError(uri, "neither a window:// nor a dpe:// URI")
+    try:
+        match uri.partition(":")[0]:
+            case "window":
+                return _find_window(uri, readable.watch, order)
+            case "dpe":
+                return _find_document(uri, parse_dpe_uri(uri), readable.watch, order)
+        raise InvalidDPEURIError(uri, "neither a window:// nor a dpe:// URI, nor the URI of a resource that is shared")
+    except (SMCPError, ValueError):
+        if (server := _find_shared(uri, readable, order)) is not None:
+            return Target(server)
+        raise
+
+
+def _find_shared(uri: str, readable: Readable, order: Iterable[SERVER_NAME]) -> SERVER_NAME | None:
+    """The server that shares a resource: one that lists it, one that gave a link to it, or the one whose template fits
+    best. Raises `ForbiddenError` if servers list it, and none shares it.
+    """
+    shared = {server: items for server in order if (items := readable.shared.get(server)) is not None}
+    for server, items in shared.items():
+        if items.lists(uri):
+            return server
+    for server in order:
+        if server in readable.linked:
+            return server
+    matched = MatchedUri(uri)
+    fits = {server: items.fit(matched) for server, items in shared.items()}
+    best = max(fits, key=lambda server: fits[server], default=None)
+    if best is not None and fits[best]:
+        return best
+    if any(readable.watch.of(server).lists_other(uri) for server in order):
+        raise ForbiddenError("this computer does not share this resource")
+    return None
 
 
 def _find_window(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
@@ -114,7 +152,7 @@ def _says_not_found(error: MCPError) -> bool:
 def _not_found(target: Target, page_count: int) -> SMCPError:
     document = target.document
     if document is None:
-        return NotFoundError(f"Server {target.server} does not have this window any more")
+        return NotFoundError(f"Server {target.server} does not have this resource")
     if target.listed and document.page_index is not None:
         return PageOutOfRangeError(document.page_index, page_count)
     if target.listed and document.element_id is not None:

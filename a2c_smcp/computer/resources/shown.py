@@ -7,9 +7,8 @@ neither configs nor agents.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -19,22 +18,22 @@ from mcp import MCPError
 from mcp_types import ReadResourceResult, Resource
 
 from a2c_smcp.computer.desktop.cutting import DesktopLimits
-from a2c_smcp.computer.desktop.reading import READERS, read_desktop
+from a2c_smcp.computer.desktop.reading import read_desktop
 from a2c_smcp.computer.finder.aggregator import WARMING_SECONDS, FinderAggregator
 from a2c_smcp.computer.finder.organize import organize_finder
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
-from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource
-from a2c_smcp.computer.resources.routing import find_target, refusal
+from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource, Share
+from a2c_smcp.computer.resources.polling import poll_windows
+from a2c_smcp.computer.resources.routing import Target
+from a2c_smcp.computer.resources.server_shelf import ServerShelf
+from a2c_smcp.computer.resources.shared import SharedResources
 from a2c_smcp.computer.utils.pool import slices
-from a2c_smcp.computer.utils.refresher import Refresher
 from a2c_smcp.computer.watching.announcements import Channel, Listed, Watch, channel_of
 from a2c_smcp.computer.watching.events import ComputerEvent, DesktopChanged, FinderChanged
-from a2c_smcp.errors import BadRequestError, InternalError, ServerNotActiveError, SMCPError, ToolError
+from a2c_smcp.errors import BadRequestError, ServerNotActiveError, SMCPError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME, Desktop
-from a2c_smcp.utils.limited_log import LimitedLog
-from a2c_smcp.utils.text import on_one_line
 from a2c_smcp.utils.window_uri import try_parse_window_uri
 
 __all__ = ["ResourceTimings", "ShownResources"]
@@ -59,46 +58,6 @@ class ResourceTimings:
     """How long requests wait for summaries that are new or have changed."""
 
 
-class _ServerWindows:
-    """The windows of one server on one connection. The `FinderAggregator` has its documents."""
-
-    def __init__(self, server: SERVER_NAME, connection: MCPConnection, windows: Sequence[Resource] = ()) -> None:
-        self.server = server
-        self.connection = connection
-        self.windows = windows
-        self.limit = asyncio.Semaphore(READERS)
-        self.was_told = False
-        """Whether the server has said that its list changed, since the list was last read."""
-        self._ignored: str | None = None
-        self.has_failed = False
-        """Whether its list could not be read the last time."""
-        self.refresher = Refresher()
-        self.listed = asyncio.Event()
-        """Set once its list was read, could not be read, or is not needed any more."""
-        self.tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def says_what_changes(self) -> bool:
-        """Whether it announces changes of its list. If not, the list is read for every request."""
-        capabilities = self.connection.capabilities
-        return bool(capabilities and capabilities.resources and capabilities.resources.list_changed)
-
-    def log_ignored(self) -> None:
-        """Log which resources are ignored, if they are not the same as before."""
-        before, self._ignored = self._ignored, self.connection.ignored_resources
-        if self._ignored is not None and self._ignored != before:
-            logger.warning("MCP server %s: some of its resources are ignored: %s", self.server, self._ignored)
-
-    async def subscribed(self) -> None:
-        with suppress(SMCPError):  # it has gone, or never answers: there is nothing to wait for
-            await self.connection.subscribed()
-
-    def cancel(self) -> None:
-        self.listed.set()
-        for task in tuple(self.tasks):
-            task.cancel()
-
-
 class ShownResources:
     """Call `changed` from the event loop when something happens on a server, and `aclose` in the end.
 
@@ -116,9 +75,11 @@ class ShownResources:
         self._timings = timings or ResourceTimings()
         self._quote = quote
         self._finder = FinderAggregator(read_seconds=self._timings.read, quote=quote)
-        self._failures = LimitedLog(logger, per_second=20)
-        self._watch = Watch()
-        self._shelves: dict[SERVER_NAME, _ServerWindows] = {}
+        self.watch = Watch()
+        """What each server lists for both."""
+        self.shared = SharedResources(on_event, quote)
+        """What servers share besides."""
+        self._shelves: dict[SERVER_NAME, ServerShelf] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     # --- what is asked
@@ -129,13 +90,17 @@ class ShownResources:
             for shelf in tuple(self._shelves.values()):
                 await shelf.listed.wait()
 
-    async def _current(self) -> None:
+    async def current(self) -> None:
         """Wait until lists and subscriptions are up to date: what is read afterwards misses no change."""
         for shelf in self._shelves.values():
-            if shelf.connection.can_subscribe and (shelf.has_failed or not shelf.says_what_changes):
+            if shelf.is_listed_again:
                 self._refresh_soon(shelf)
         # A list that could not be read is tried again, but nobody waits for it.
-        pending = [shelf for shelf in self._shelves.values() if shelf.refresher.running and not shelf.has_failed]
+        pending = [
+            shelf
+            for shelf in self._shelves.values()
+            if shelf.is_shown and shelf.refresher.running and not shelf.has_failed
+        ]
         if pending:
             latest = max(shelf.refresher.since for shelf in pending) + self._timings.list
             tasks = {shelf.refresher.running for shelf in pending if shelf.refresher.running}
@@ -153,7 +118,7 @@ class ShownResources:
         """
         if size is not None and size <= 0:
             return []
-        await self._current()
+        await self.current()
         windows = {server: shelf.windows for server, shelf in self._shelves.items()}
         return await read_desktop(windows, self._read_window, size, window, used, limits, self._quote)
 
@@ -173,7 +138,7 @@ class ShownResources:
         """
         _check_keywords(keywords or ())
         deadline = _now() + self._timings.warm
-        await self._current()
+        await self.current()
         documents = await self._finder.collect_documents(max(0.0, deadline - _now()))
         organize = partial(
             organize_finder, documents, keywords, file_type, used, offset, min(limit, 1000), by_file_name=by_file_name
@@ -186,37 +151,35 @@ class ShownResources:
     def finder_note(self) -> str:
         return self._finder.note()
 
-    async def read(self, uri: str, order: Iterable[SERVER_NAME]) -> ReadResourceResult:
-        """A window, a document or a part of one, from the first server in this order that has it.
+    def unlisted_documents(self, server: SERVER_NAME, uri: str) -> Set[str]:
+        """The URIs of a document that a server does not list, but has in its catalogue."""
+        return self._finder.unlisted(server, uri)
 
-        Raises as `Computer.read_resource` says.
-        """
-        await self._current()
-        target = find_target(uri, self._watch, order)
-        if target.document is not None and not target.listed:
-            target = replace(target, listed=self._finder.unlisted(target.server, uri))
-        try:
-            return await self._serving(target.server).connection.read_resource(uri, self._timings.read)
-        except MCPError as error:
-            refused = refusal(target, error, self._finder.page_count(target.server, target.listed))
-            if isinstance(refused, InternalError):
-                # The agent gets a part of what the server said; the log gets all of it.
-                said = on_one_line(self._quote(error))
-                self._failures.warn("what agents read", "MCP server %s: a read failed: %s", target.server, said)
-            raise refused from error
-        except ToolError as error:
-            raise InternalError(error.message, error.details) from error
+    def page_count(self, target: Target) -> int:
+        """How many pages a document has, as far as it is known."""
+        return self._finder.page_count(target.server, target.listed)
 
     async def _read_window(self, server: SERVER_NAME, uri: str) -> ReadResourceResult:
-        shelf = self._serving(server)
-        async with shelf.limit:
-            return await shelf.connection.read_resource(uri, self._timings.read)
+        connection = self.connection(server)
+        async with self._shelves[server].limit:
+            return await connection.read_resource(uri, self._timings.read)
 
-    def _serving(self, server: SERVER_NAME) -> _ServerWindows:
+    def connection(self, server: SERVER_NAME) -> MCPConnection:
+        """The connection to a server that runs, or `ServerNotActiveError`."""
         try:
-            return self._shelves[server]
+            return self._shelves[server].connection
         except KeyError:
             raise ServerNotActiveError(server) from None
+
+    def share(self, server: SERVER_NAME) -> Share:
+        """What agents may read of a server; nothing of one that does not run."""
+        shelf = self._shelves.get(server)
+        return "none" if shelf is None else shelf.connection.share
+
+    def subscribe(self, server: SERVER_NAME) -> None:
+        """Tell a server again what is watched: the resources that are shown, and those that agents subscribed to."""
+        if (shelf := self._shelves.get(server)) is not None and shelf.listed.is_set():
+            shelf.connection.subscribe(self.watch.of(server).uris | self.shared.watched(server))
 
     # --- what changes
 
@@ -226,6 +189,8 @@ class ShownResources:
             self._drop(change.server)
         elif change.kind is ChangeKind.RESOURCE:
             self._updated(change.server, change.uri or "")
+        elif change.kind is ChangeKind.PROMPTS:
+            self.shared.prompts_changed(change.server, connection)
         else:
             shelf = self._shelves.get(change.server)
             if shelf is None or shelf.connection is not connection:
@@ -239,40 +204,50 @@ class ShownResources:
         for server in tuple(self._shelves):
             self._drop(server)
         await self._finder.aclose()
+        await self.shared.aclose()
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     def _updated(self, server: SERVER_NAME, uri: str) -> None:
         channel = channel_of(uri)
         if channel is Channel.FINDER:
-            self._finder.mark(server, self._watch.stale_documents(server, uri) | self._finder.unlisted(server, uri))
+            self._finder.mark(server, self.watch.stale_documents(server, uri) | self._finder.unlisted(server, uri))
         if channel is not None:
             self._on_event(_EVENTS[channel])
+        self.shared.updated(server, uri)
 
-    def _replace(self, server: SERVER_NAME, connection: MCPConnection) -> _ServerWindows:
-        """Take a new connection. Until its list is read, the old windows stay."""
+    def _replace(self, server: SERVER_NAME, connection: MCPConnection) -> ServerShelf:
+        """Take a new connection. Until its list is read, the old windows stay, unless the config says that less is
+        shared now.
+        """
         old = self._shelves.get(server)
-        shelf = self._shelves[server] = _ServerWindows(server, connection, old.windows if old else ())
+        if old is not None and old.connection.share != connection.share:
+            self._drop(server)
+            self.shared.forget_watchers(server)
+            old = None
+        shelf = self._shelves[server] = ServerShelf(server, connection, old.windows if old else ())
         if old is not None:
             old.cancel()
+        self.shared.prompts_changed(server, connection)
         return shelf
 
     def _drop(self, server: SERVER_NAME) -> None:
         if (shelf := self._shelves.pop(server, None)) is not None:
             shelf.cancel()
             self._finder.drop(server)
-            self._watch, changed = self._watch.drop(server)
+            self.shared.drop(server)
+            self.watch, changed = self.watch.drop(server)
             self._announce_all(changed)
 
-    def _refresh_soon(self, shelf: _ServerWindows) -> None:
+    def _refresh_soon(self, shelf: ServerShelf) -> None:
         task = shelf.refresher.soon(partial(self._refresh, shelf), f"resources of MCP server {shelf.server}")
         if task not in shelf.tasks:
             self._keep(shelf, task)
 
-    async def _refresh(self, shelf: _ServerWindows) -> None:
+    async def _refresh(self, shelf: ServerShelf) -> None:
         began = _now()
         try:
-            resources = await shelf.connection.list_resources() if shelf.connection.can_subscribe else []
+            resources = await shelf.connection.list_resources() if shelf.connection.has_capability("resources") else []
         except (SMCPError, MCPError) as error:
             shelf.has_failed = True
             shelf.listed.set()
@@ -285,39 +260,47 @@ class ShownResources:
             # A long list may change all the time. It must not take all of this computer's time.
             await asyncio.sleep(min(_now() - began, 5.0))
 
-    async def _relisted(self, shelf: _ServerWindows, resources: Sequence[ListedResource]) -> None:
+    async def _relisted(self, shelf: ServerShelf, resources: Sequence[ListedResource]) -> None:
         listed, windows = Listed(), list[Resource]()
         async for some in slices(resources):
             listed.add(resource.uri for resource in some)
             # The URIs are parsed here, where other tasks have their turns, and not by the first desktop.
             windows += [it for it in some if isinstance(it, Resource) and try_parse_window_uri(it.uri)]
-        listed.add_others(shelf.connection.other_resources)
-        shelf.windows = windows
-        self._watch, changed = self._watch.relist(shelf.server, listed)
+        listed.add_others(shelf.connection.listed.others if shelf.connection.listed is not None else ())
+        shelf.windows, is_first = windows, not shelf.has_list
+        shelf.has_list = True
+        self.watch, changed = self.watch.relist(shelf.server, listed)
         was_told, shelf.was_told = shelf.was_told, False
         if was_told and (same := [channel.value for channel in Channel if channel not in changed]):
             text = "MCP server %s said that its list of resources changed, but its URIs are the same; not announced: %s"
             logger.info(text, shelf.server, ", ".join(same))
         self._announce_all(changed)
         shelf.listed.set()
-        shelf.connection.subscribe(listed.uris)
+        if is_first and (seconds := shelf.polls) is not None:
+            polling = poll_windows(shelf, seconds, self._read_window, partial(self._updated, shelf.server))
+            self._keep(shelf, asyncio.create_task(polling, name=f"polling of MCP server {shelf.server}"))
+        self.subscribe(shelf.server)
+        self.shared.relisted(shelf.server, shelf.connection)
         # Before we are subscribed, nobody announces changes. So this waits, but not for long.
         with anyio.move_on_after(self._timings.subscribe) as late:
             await shelf.subscribed()
         await self._finder.relist(shelf.server, shelf.connection, resources)
         if was_told and Channel.FINDER not in changed:
             self._finder.mark_all(shelf.server)  # the URIs are the same, so the content of documents may have changed
+        for uri in self.shared.watched(shelf.server) if is_first else ():
+            self.shared.updated(shelf.server, uri)  # it may have changed while the server was away
+        await self.shared.read_templates(shelf.server, shelf.connection)
         if late.cancelled_caught:
             waiting = self._catch_up_when_subscribed(shelf, listed)
             self._keep(shelf, asyncio.create_task(waiting, name=f"subscriptions of MCP server {shelf.server}"))
 
-    async def _catch_up_when_subscribed(self, shelf: _ServerWindows, listed: Listed) -> None:
+    async def _catch_up_when_subscribed(self, shelf: ServerShelf, listed: Listed) -> None:
         """Read and announce again what may have changed before the server subscribed us."""
         await shelf.subscribed()
         self._finder.refresh(shelf.server)
         self._announce_all({channel for channel, uris in listed.channels.items() if uris})
 
-    def _keep(self, shelf: _ServerWindows, task: asyncio.Task[None]) -> None:
+    def _keep(self, shelf: ServerShelf, task: asyncio.Task[None]) -> None:
         for tasks in (shelf.tasks, self._tasks):
             tasks.add(task)
             task.add_done_callback(tasks.discard)

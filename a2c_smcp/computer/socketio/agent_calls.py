@@ -165,6 +165,7 @@ class AgentCalls:
                     request["params"],
                     request["timeout"],
                     progress.put if progress is not None else None,
+                    meta=request.get("meta"),
                 )
             )
             if progress is not None:

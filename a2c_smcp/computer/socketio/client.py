@@ -18,22 +18,41 @@ import anyio
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.redaction import discreet_config, discreet_error
 from a2c_smcp.computer.socketio.agent_calls import AgentCalls
+from a2c_smcp.computer.socketio.agent_reads import AgentReads
+from a2c_smcp.computer.socketio.subscriptions import AgentSubscriptions
 from a2c_smcp.computer.watching.events import AnnouncedEvent, EventsLost, ServerStatus
-from a2c_smcp.errors import ConnectionLostError, NotFoundError, SMCPError, TooManyRequestsError, error_from_payload
-from a2c_smcp.link.interface import Joined, LinkEvent, LinkOptions, Membership
+from a2c_smcp.errors import (
+    BadRequestError,
+    ConnectionLostError,
+    NotFoundError,
+    SMCPError,
+    TooManyRequestsError,
+    error_from_payload,
+)
+from a2c_smcp.link.interface import Disconnected, Joined, LinkEvent, LinkOptions, Membership
 from a2c_smcp.link.office_link import OfficeLink
-from a2c_smcp.link.ways import Way
+from a2c_smcp.link.transports import Way
 from a2c_smcp.smcp import (
     ANSWER_QUESTION_EVENT,
     CANCEL_TOOL_CALL_NOTIFICATION,
+    COMPLETE_EVENT,
     EVENTS,
     GET_CONFIG_EVENT,
     GET_DESKTOP_EVENT,
     GET_FINDER_EVENT,
+    GET_PROMPT_EVENT,
+    GET_PROMPTS_EVENT,
+    GET_RESOURCES_EVENT,
     GET_TOOLS_EVENT,
+    LEAVE_OFFICE_NOTIFICATION,
     READ_RESOURCE_EVENT,
+    RESOURCE_UPDATED_EVENT,
+    SUBSCRIBE_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
+    UNSUBSCRIBE_RESOURCE_EVENT,
     UPDATE_CONFIG_EVENT,
+    UPDATE_PROMPTS_EVENT,
+    UPDATE_RESOURCES_EVENT,
     GetComputerConfigReq,
     GetComputerConfigRet,
     GetDeskTopReq,
@@ -43,8 +62,7 @@ from a2c_smcp.smcp import (
     GetToolsReq,
     GetToolsRet,
     Kind,
-    ReadResourceReq,
-    ReadResourceRet,
+    ResourceUpdatedNotification,
     UpdateComputerConfigReq,
 )
 from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT, PACKET_OVERHEAD, codec, parse, size_of
@@ -56,6 +74,7 @@ logger = logging.getLogger(__name__)
 _ANNOUNCED: Final = get_args(AnnouncedEvent)
 _ANNOUNCEMENTS: Final = frozenset(kind.announced_by for kind in _ANNOUNCED)
 _FOLLOWED: Final = (*_ANNOUNCED, ServerStatus)
+_EXTENSIONS: Final = frozenset({UPDATE_RESOURCES_EVENT, UPDATE_PROMPTS_EVENT})
 
 
 def _ignore(_: LinkEvent) -> None:
@@ -94,6 +113,8 @@ class SMCPComputerClient:
             lambda *event: self._link.request(*event),
             options.max_message,
         )
+        self._subscriptions = AgentSubscriptions(computer, self._tell_update)
+        self._reads = AgentReads(computer, lambda: self._calls.office, self._subscriptions, options.max_message)
         self._link = OfficeLink(options, self._handlers(), on_event=self._heard, leaving=discreet_error)
         self._id = uuid.uuid4().hex
         self._to_announce: set[str] = set()
@@ -106,7 +127,8 @@ class SMCPComputerClient:
         """Connect. Raises `UnauthorizedError`, the error class of another refusal, or `ConnectionLostError`."""
         await self._link.open()
         if not self._tasks:
-            self._tasks = {asyncio.create_task(self._follow()), asyncio.create_task(self._announce())}
+            work = (self._follow(), self._announce(), self._subscriptions.run())
+            self._tasks = {asyncio.create_task(each) for each in work}
 
     async def disconnect(self) -> None:
         """Disconnect for good, and cancel the calls that still run; they have 5 seconds to end. Safe to call twice."""
@@ -116,6 +138,7 @@ class SMCPComputerClient:
             for task in tasks:
                 task.cancel()
             await self._link.close()
+            self._reads.forget()
             if tasks:
                 await asyncio.wait(tasks, timeout=5.0)
             self._computer.office_closed(self._id)
@@ -145,11 +168,13 @@ class SMCPComputerClient:
             raise
         if before != office_id:
             self._calls.cancel_all(before)
+            self._reads.forget()
 
     async def leave_office(self) -> None:
         """Leave the office, and cancel the calls of its agent that still run. Without an office this does nothing."""
         await self._link.leave()
         self._calls.cancel_all(self._calls.office)
+        self._reads.forget()
 
     @property
     def joined(self) -> bool:
@@ -169,14 +194,21 @@ class SMCPComputerClient:
             GET_CONFIG_EVENT: self._get_config,
             GET_DESKTOP_EVENT: self._get_desktop,
             GET_FINDER_EVENT: self._get_finder,
-            READ_RESOURCE_EVENT: self._read_resource,
             ANSWER_QUESTION_EVENT: self._calls.questions.answer,
+            READ_RESOURCE_EVENT: self._reads.read_resource,
+            GET_RESOURCES_EVENT: self._reads.get_resources,
+            SUBSCRIBE_RESOURCE_EVENT: self._reads.subscribe,
+            UNSUBSCRIBE_RESOURCE_EVENT: self._reads.unsubscribe,
+            GET_PROMPTS_EVENT: self._reads.get_prompts,
+            GET_PROMPT_EVENT: self._reads.get_prompt,
+            COMPLETE_EVENT: self._reads.complete,
         }
         return {
             **{name: _not_ours for name, event in EVENTS.items() if event.kind is Kind.NOTIFICATION},
             **{event: self._answering(event, answer) for event, answer in answers.items()},
             TOOL_CALL_EVENT: self._calls.answer,
             CANCEL_TOOL_CALL_NOTIFICATION: self._calls.cancel,
+            LEAVE_OFFICE_NOTIFICATION: self._member_left,
         }
 
     def _answering(self, event: str, answer: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
@@ -216,16 +248,17 @@ class SMCPComputerClient:
             answer["note"] = note
         return answer
 
-    async def _read_resource(self, request: ReadResourceReq) -> ReadResourceRet:
-        result = await self._computer.read_resource(request["uri"])
-        contents = [content.model_dump(mode="json", by_alias=True, exclude_none=True) for content in result.contents]
-        return {"contents": contents, "req_id": request["req_id"]}
+    async def _member_left(self, data: Any) -> None:
+        if parse(LEAVE_OFFICE_NOTIFICATION, data).get("agent") is not None:
+            self._reads.forget()
 
     # --- announcing
 
     def _heard(self, event: LinkEvent) -> None:
         if isinstance(event, Joined):
             self._wake.set()  # announce what changed while the computer was not in the office
+        elif isinstance(event, Disconnected):
+            self._reads.forget()  # for its agent this computer has left, and the agent may leave unheard
         self._computer.office_heard(self._id, self._link.options.url, event)
         self._on_event(event)
 
@@ -240,6 +273,16 @@ class SMCPComputerClient:
                     self._to_announce.add(UPDATE_CONFIG_EVENT)  # agents read the servers' states in the config
                 self._wake.set()
 
+    async def _tell_update(self, uri: str) -> None:
+        news: ResourceUpdatedNotification = {"computer": self._computer.name, "uri": uri}
+        await self._send_news(RESOURCE_UPDATED_EVENT, news)
+
+    async def _send_news(self, event: str, body: UpdateComputerConfigReq | ResourceUpdatedNotification) -> None:
+        """Send an announcement. Raises the server's refusal, or `ConnectionLostError`."""
+        reply = await self._link.request(event, body, 5.0)
+        if (refusal := error_from_payload(reply[0] if reply else None)) is not None:
+            raise refusal
+
     async def _announce(self) -> None:
         """Announce one change at a time. A change that comes twice before its turn is announced once."""
         body: UpdateComputerConfigReq = {"computer": self._computer.name}
@@ -249,9 +292,7 @@ class SMCPComputerClient:
             while self._to_announce and self._link.joined:
                 announcement = self._to_announce.pop()
                 try:
-                    reply = await self._link.request(announcement, body, 5.0)
-                    if (refusal := error_from_payload(reply[0] if reply else None)) is not None:
-                        raise refusal
+                    await self._send_news(announcement, body)
                 except ConnectionLostError:
                     self._to_announce.add(announcement)  # it is announced when the connection is back
                     break
@@ -259,7 +300,10 @@ class SMCPComputerClient:
                     self._to_announce.add(announcement)
                     await asyncio.sleep(1.0)
                 except SMCPError as error:
-                    logger.warning("%s was not announced: %s", announcement, error)
+                    # An older server does not know the extensions of the protocol, and its agents do not, either.
+                    is_known = not isinstance(error, BadRequestError) or announcement not in _EXTENSIONS
+                    level = logging.WARNING if is_known else logging.DEBUG
+                    logger.log(level, "%s was not announced: %s", announcement, error)
 
 
 async def _not_ours(_: Any) -> None:

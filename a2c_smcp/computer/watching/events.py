@@ -26,7 +26,14 @@ from a2c_smcp.computer.calls.log import EndedCall, ProgressReport, WatchedCall
 from a2c_smcp.computer.decisions.book import Decision, DecisionKind, Outcome
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import ToolNameDuplicatedError
-from a2c_smcp.smcp import UPDATE_CONFIG_EVENT, UPDATE_DESKTOP_EVENT, UPDATE_FINDER_EVENT, UPDATE_TOOL_LIST_EVENT
+from a2c_smcp.smcp import (
+    UPDATE_CONFIG_EVENT,
+    UPDATE_DESKTOP_EVENT,
+    UPDATE_FINDER_EVENT,
+    UPDATE_PROMPTS_EVENT,
+    UPDATE_RESOURCES_EVENT,
+    UPDATE_TOOL_LIST_EVENT,
+)
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 from a2c_smcp.utils.bounded import BoundedDict
 
@@ -53,6 +60,8 @@ __all__ = [
     "RestartOffered",
     "ServerLogged",
     "ServerStatus",
+    "SharedPromptsChanged",
+    "SharedResourcesChanged",
     "ToolHidden",
     "ToolInvalid",
     "ToolListChanged",
@@ -89,6 +98,20 @@ class FinderChanged:
     """Documents came or went, or the content of one changed."""
 
     announced_by: ClassVar[str] = UPDATE_FINDER_EVENT
+
+
+@dataclass(frozen=True, slots=True)
+class SharedResourcesChanged:
+    """The resources or templates that agents may read came, went, or are described in another way."""
+
+    announced_by: ClassVar[str] = UPDATE_RESOURCES_EVENT
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPromptsChanged:
+    """The prompts that agents may use came, went, or are described in another way."""
+
+    announced_by: ClassVar[str] = UPDATE_PROMPTS_EVENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +249,9 @@ class EventsLost:
 
 
 #: What a Computer announces to the agent in its office. `announced_by` is the event that does so.
-AnnouncedEvent: TypeAlias = ToolListChanged | ConfigChanged | DesktopChanged | FinderChanged
+AnnouncedEvent: TypeAlias = (
+    ToolListChanged | ConfigChanged | DesktopChanged | FinderChanged | SharedResourcesChanged | SharedPromptsChanged
+)
 
 #: The events of `DecisionStore`.
 DecisionEvent: TypeAlias = DecisionAsked | DecisionDecided | AnswerersChanged | AllowedChanged

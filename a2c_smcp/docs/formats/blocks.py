@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from a2c_smcp.mcp_server.elements import Element, Formula, Image, List, Table
+from a2c_smcp.mcp_server.elements import Element, Formula, Image, Link, List, Table
 from a2c_smcp.mcp_server.rendering import plain
 
-__all__ = ["Item", "Label", "ParagraphContent", "flat", "list_of", "only_formula"]
+__all__ = ["EndOfSection", "Item", "Label", "ParagraphContent", "flat", "list_of", "only_formula"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,36 @@ class ParagraphContent:
     @property
     def text(self) -> str:
         return "".join(self.parts).replace("\xad", "")
+
+
+class EndOfSection:
+    """What is shown at the end of a section: links, pictures, notes and comments. Each link is there once."""
+
+    def __init__(self) -> None:
+        self._elements: list[Element] = []
+        self._links: set[tuple[str, str]] = set()
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def add(self, *elements: Element) -> None:
+        for element in elements:
+            if isinstance(element, Link):
+                self.add_link(element.text, element.url)
+            else:
+                self._elements.append(element)
+
+    def add_link(self, text: str, url: str) -> None:
+        words = " ".join(text.split())
+        if words and (words, url) not in self._links:
+            self._links.add((words, url))
+            self._elements.append(Link(words, url))
+
+    def take(self) -> list[Element]:
+        """All of it, when the section ends."""
+        found, self._elements = self._elements, []
+        self._links.clear()
+        return found
 
 
 def list_of(items: Sequence[Item]) -> List:

@@ -1,6 +1,7 @@
 """Equations of Office files as LaTeX. Pure: a walk over the elements of OMML."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 from xml.etree.ElementTree import Element as Node
 
@@ -82,15 +83,7 @@ def _inside(node: Node | None, depth: int) -> str:
 
 def _of(node: Node, depth: int) -> str:
     if not node.tag.startswith(MATH):
-        # Runs of Word inside an equation: tracked insertions, and text between the signs.
-        name = node.tag.rpartition("}")[2]
-        return (
-            ""
-            if name in ("del", "rPr", "delText", "instrText")
-            else (node.text or "")
-            if name == "t"
-            else _inside(node, depth)
-        )
+        return _of_word(node, depth)
     name = node.tag[len(MATH) :]
     match name:
         case "t":
@@ -115,12 +108,9 @@ def _of(node: Node, depth: int) -> str:
         case "d":
             return _delimited(node, depth)
         case "m":
-            return (
-                "\\begin{matrix}" + " \\\\ ".join(_row(row, depth) for row in node.iter(f"{MATH}mr")) + "\\end{matrix}"
-            )
+            return _lines("matrix", [_row(row, depth) for row in node.findall(f"{MATH}mr")])
         case "eqArr":
-            lines = [_inside(line, depth) for line in node.findall(f"{MATH}e")]
-            return "\\begin{array}{l}" + " \\\\ ".join(lines) + "\\end{array}"
+            return _lines("array", [_inside(line, depth) for line in node.findall(f"{MATH}e")], "{l}")
         case "acc":
             return f"\\{_ACCENTS.get(_setting(node, 'chr', ''), 'hat')}{{{_part(node, 'e', depth)}}}"
         case "bar" | "groupChr":
@@ -136,6 +126,21 @@ def _of(node: Node, depth: int) -> str:
             return ""
         case _:
             return _inside(node, depth)
+
+
+def _of_word(node: Node, depth: int) -> str:
+    """What is Word's inside an equation: tracked insertions, and text between the signs."""
+    match node.tag.rpartition("}")[2]:
+        case "del" | "rPr" | "delText" | "instrText":
+            return ""
+        case "t":
+            return node.text or ""
+        case _:
+            return _inside(node, depth)
+
+
+def _lines(name: str, lines: Sequence[str], columns: str = "") -> str:
+    return f"\\begin{{{name}}}{columns}" + " \\\\ ".join(lines) + f"\\end{{{name}}}"
 
 
 def _part(node: Node, name: str, depth: int) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 from a2c_smcp.docs.formats import OpenDocument, Properties, suffix_of
-from a2c_smcp.docs.formats.blocks import Item, Label, ParagraphContent, flat, list_of
+from a2c_smcp.docs.formats.blocks import EndOfSection, Item, Label, ParagraphContent, flat, list_of
 from a2c_smcp.docs.formats.drawing import integer
 from a2c_smcp.docs.formats.markdown import SectionedDocument
 from a2c_smcp.docs.formats.media import part_facts, part_picture
@@ -28,7 +28,6 @@ from a2c_smcp.mcp_server.elements import (
     Header,
     Heading,
     Image,
-    Link,
     Table,
     Text,
 )
@@ -212,12 +211,12 @@ class _OdfFlow:
         self._is_title = False
         self._list_count = 0
         self._last_list: dict[str, str] = {}
-        self.later: list[Element] = []
+        self.later = EndOfSection()
 
     def read(self, node: Node) -> list[Element]:
         self._blocks(node, None)
         self._flush()
-        return [*self._elements, *self.later]
+        return [*self._elements, *self.later.take()]
 
     def _blocks(self, node: Node, place: _ListPlace | None) -> None:
         for child in node:
@@ -250,8 +249,7 @@ class _OdfFlow:
             if text:
                 self._flush()
                 if self._depth == 0:
-                    self._elements += self.later
-                    self.later = []
+                    self._elements += self.later.take()
                 self._elements.append(Heading(f"{number} {' '.join(text.split())}".strip(), level))
         elif place is not None:
             self._item(text, place)
@@ -351,7 +349,7 @@ class _OdfFlow:
         flow = _OdfFlow(self._file, self._depth + 1, self._counters)
         flow._blocks(node, None)
         flow._flush()
-        self.later += flow.later
+        self.later.add(*flow.later.take())
         return flow._elements
 
     # --- shapes
@@ -379,7 +377,7 @@ class _OdfFlow:
             flow._blocks(node, None)
             flow._flush()
             found = flow._elements
-            self.later += flow.later
+            self.later.add(*flow.later.take())
         if not found and (pictures or told):
             found = [Image(description=told, metadata=part_facts(_with_pixels(pictures)))]
         if kind in ("footer", "date-time", "page-number", "header"):
@@ -427,7 +425,9 @@ class _OdfFlow:
         elif tag == f"{_TEXT}a":
             start = len(inline.parts)
             self._inline(child, inline, level)
-            self._link("".join(inline.parts[start:]), child.get(f"{_XLINK}href") or "")
+            url = child.get(f"{_XLINK}href") or ""
+            if url and not url.startswith("#"):
+                self.later.add_link("".join(inline.parts[start:]), url)
         elif tag == f"{_TEXT}ruby":
             self._inline(child, inline, level)
             reading = child.find(f"{_TEXT}ruby-text")
@@ -441,22 +441,17 @@ class _OdfFlow:
         else:
             self._inline(child, inline, level)
 
-    def _link(self, text: str, url: str) -> None:
-        link = Link(" ".join(text.split()), url)
-        if link.text and url and not url.startswith("#") and link not in self.later:
-            self.later.append(link)
-
     def _note(self, node: Node, inline: ParagraphContent) -> None:
         body = node.find(f"{_TEXT}note-body")
         text = "" if body is None else flat(self._inner(body))
         if text:
             self._file.note_count += 1
             inline.parts.append(f"[^{self._file.note_count}]")
-            self.later.append(Text(f"[^{self._file.note_count}]: {text}"))
+            self.later.add(Text(f"[^{self._file.note_count}]: {text}"))
 
     def _annotation(self, node: Node) -> None:
         if text := flat(self._inner(node)):
-            self.later.append(Annotation(text, (node.findtext(f"{_DUBLIN}creator") or "").strip()))
+            self.later.add(Annotation(text, (node.findtext(f"{_DUBLIN}creator") or "").strip()))
 
 
 def _rows(node: Node) -> Iterator[Node]:

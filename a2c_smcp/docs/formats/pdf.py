@@ -132,10 +132,10 @@ def _left_out(page: PdfPage, sheets: int) -> Annotation | None:
 
 def _beside(page: PdfPage) -> Iterator[Element]:
     """What a sheet has beside its text."""
-    if form := page.form():
+    if form := page.marks.form():
         yield form
-    yield from page.notes()
-    yield from page.links()
+    yield from page.marks.notes()
+    yield from page.marks.links()
     yield from page.images()
 
 

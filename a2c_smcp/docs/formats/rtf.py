@@ -109,6 +109,20 @@ class _Piece:
     cell: list[str] = field(default_factory=list)
 
 
+class _GroupTexts:
+    """The texts of groups that are not in the body, by what they are."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[str]] = {}
+
+    def add(self, target: str, text: str) -> None:
+        self._parts.setdefault(target, []).append(text)
+
+    def take(self, target: str) -> str:
+        """The text, which is forgotten then."""
+        return "".join(self._parts.pop(target, ())).replace("\xad", "")
+
+
 class _RtfReader:
     def __init__(self) -> None:
         self._groups: list[_Group] = []
@@ -120,7 +134,7 @@ class _RtfReader:
         self._styles: dict[int, str] = {}
         self._bytes = bytearray()
         self._to_skip = 0
-        self._texts: dict[str, list[str]] = {}
+        self._texts = _GroupTexts()
         self._piece = _Piece()
         self._rows: list[list[str]] = []
         self._elements: list[Element] = []
@@ -158,7 +172,9 @@ class _RtfReader:
         return [*found, *(Footer(text) for text in self._edges[Footer])]
 
     def properties(self) -> Properties:
-        title, keywords, subject = (" ".join(self._text(name).split()) for name in ("title", "keywords", "subject"))
+        title, keywords, subject = (
+            " ".join(self._texts.take(name).split()) for name in ("title", "keywords", "subject")
+        )
         return Properties(title, split_keywords(keywords), subject)
 
     # --- groups
@@ -203,8 +219,7 @@ class _RtfReader:
                 pass
 
     def _put_link(self) -> None:
-        shown, code = self._text("result"), self._taken("code")
-        self._texts.pop("result", None)
+        shown, code = self._texts.take("result"), self._taken("code")
         self._put(shown)
         link = _HYPERLINK.search(code)
         if link is not None and shown.strip() and self._group.target:
@@ -315,15 +330,10 @@ class _RtfReader:
         if group.target == "body":
             self._piece.parts.append(text)
         else:
-            self._texts.setdefault(group.target, []).append(text)
-
-    def _text(self, target: str) -> str:
-        return "".join(self._texts.get(target, ())).replace("\xad", "")
+            self._texts.add(group.target, text)
 
     def _taken(self, target: str) -> str:
-        text = self._text(target).strip()
-        self._texts.pop(target, None)
-        return text
+        return self._texts.take(target).strip()
 
     # --- paragraphs and tables
 

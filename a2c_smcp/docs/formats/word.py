@@ -6,21 +6,15 @@ their codes, text boxes, notes, list numbers, equations as LaTeX, and what stand
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import BinaryIO, Final
 
-from a2c_smcp.docs.formats.blocks import Item, Label, ParagraphContent, flat, list_of, only_formula
+from a2c_smcp.docs.formats.blocks import EndOfSection, Item, Label, ParagraphContent, flat, list_of, only_formula
 from a2c_smcp.docs.formats.drawing import (
     ALTERNATIVES,
-    CHART,
-    DIAGRAM,
-    DRAWING,
     RELATION,
     alternatives,
-    chart_of,
-    diagram_of,
     integer,
-    paragraphs_of,
     part_of,
     pixels,
 )
@@ -29,6 +23,7 @@ from a2c_smcp.docs.formats.media import part_facts
 from a2c_smcp.docs.formats.office_xml import Node, OfficePackage, OfficePart, Relationship
 from a2c_smcp.docs.formats.omml import EQUATIONS, latex
 from a2c_smcp.docs.formats.word_chunks import chunk_elements
+from a2c_smcp.docs.formats.word_drawings import WordDrawing
 from a2c_smcp.docs.formats.word_styles import (
     WORD,
     ParagraphStyle,
@@ -49,7 +44,6 @@ from a2c_smcp.mcp_server.elements import (
     Header,
     Heading,
     Image,
-    Link,
     Table,
     Text,
 )
@@ -57,11 +51,9 @@ from a2c_smcp.mcp_server.elements import (
 __all__ = ["open_document", "open_inner"]
 
 _PLACED: Final = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
-_VECTOR: Final = "{urn:schemas-microsoft-com:vml}"
-_OFFICE_VECTOR: Final = "{urn:schemas-microsoft-com:office:office}"
 _ID: Final = f"{WORD}id"
 _TEXT, _RUN, _PARAGRAPH, _TABLE = f"{WORD}t", f"{WORD}r", f"{WORD}p", f"{WORD}tbl"
-_ROW, _CELL, _BOX = f"{WORD}tr", f"{WORD}tc", f"{WORD}txbxContent"
+_ROW, _CELL = f"{WORD}tr", f"{WORD}tc"
 #: What is never shown: deleted and moved-away text, codes of fields, and settings.
 _UNSEEN: Final = frozenset(
     f"{WORD}{name}"
@@ -201,6 +193,38 @@ class _Field:
     """Where what it shows begins, in the parts of the paragraph."""
 
 
+class _OpenFields:
+    """The fields under way, the inner ones last. Text is shown unless it stands in the code of one of them."""
+
+    def __init__(self) -> None:
+        self._open: list[_Field] = []
+
+    @property
+    def is_shown(self) -> bool:
+        return all(each.shows for each in self._open)
+
+    def begin(self) -> None:
+        self._open.append(_Field())
+
+    def add_code(self, text: str) -> None:
+        if self._open and not self._open[-1].shows:
+            self._open[-1].code += text
+
+    def show(self, start: int) -> None:
+        """The code of the innermost field has ended. What it shows begins at `start`."""
+        if self._open:
+            self._open[-1].shows, self._open[-1].start = True, start
+
+    def end(self) -> _Field | None:
+        return self._open.pop() if self._open else None
+
+    def end_paragraph(self) -> None:
+        """Forget fields whose code has not come to its end, so that they do not swallow what follows."""
+        self._open = [each for each in self._open if each.shows]
+        for each in self._open:
+            each.start = 0
+
+
 class _Flow:
     """Blocks one after the other: the body, a cell, a text box, a note. Its elements come in the order of the file.
 
@@ -215,8 +239,8 @@ class _Flow:
         self._elements: list[Element] = []
         self._items: list[Item] = []
         self._code: list[str] = []
-        self._fields: list[_Field] = []
-        self.later: list[Element] = []
+        self._fields = _OpenFields()
+        self.later = EndOfSection()
         """What belongs to the end of the page."""
         self._inline_handlers: dict[str, Callable[[Node, ParagraphContent], None]] = {
             f"{WORD}fldChar": self._field_sign,
@@ -227,14 +251,14 @@ class _Flow:
             f"{WORD}endnoteReference": self._note,
             f"{WORD}commentReference": self._comment,
             **dict.fromkeys(_GRAPHICS, self._graphics),
-            **dict.fromkeys(EQUATIONS, self._equation),
+            **dict.fromkeys(EQUATIONS, _equation),
         }
 
     def read(self, node: Node) -> list[Element]:
         """All elements, what was kept for later included."""
         self._blocks(node)
         self._flush()
-        self._elements += self.later
+        self._elements += self.later.take()
         return self._elements
 
     # --- blocks
@@ -288,10 +312,7 @@ class _Flow:
     def _paragraph_of(self, nodes: Node | Sequence[Node], style: ParagraphStyle, label: Label | None) -> None:
         inline = ParagraphContent()
         self._inline(nodes, inline)
-        # The code of a field that does not come to its end does not swallow what follows.
-        self._fields = [each for each in self._fields if each.shows]
-        for each in self._fields:
-            each.start = 0
+        self._fields.end_paragraph()
         raw = inline.text
         text = raw.strip()
         if not text and not inline.beside:
@@ -306,8 +327,7 @@ class _Flow:
             words = " ".join(text.split())
             heading = Heading(f"{label.text} {words}" if label is not None and label.text else words, style.level)
             if self._depth == 0 and starts_page(heading):
-                self._elements += self.later
-                self.later = []
+                self._elements += self.later.take()
             self._elements.append(heading)
         elif label is not None and text:
             self._flush_code()
@@ -351,12 +371,8 @@ class _Flow:
                 merge = None if settings is None else settings.find(f"{WORD}vMerge")
                 text = ""
                 if merge is None or merge.get(f"{WORD}val") == "restart":
-                    flow = _Flow(self._file, self._relationships, self._depth + 1)
-                    flow._blocks(cell)
-                    flow._flush()
-                    contents.append(flow._elements)
-                    self.later += flow.later
-                    text = flat(flow._elements)
+                    contents.append(self._inner_blocks(cell))
+                    text = flat(contents[-1])
                 width = min(integer(value_of(settings, "gridSpan"), 1), PAGE.columns)
                 cells += [text, *[""] * (width - 1)]
             rows.append(cells)
@@ -368,6 +384,14 @@ class _Flow:
             self._elements.append(Table(rows[0], rows[1:]) if len(rows) > 1 else Table([], rows))
         self._elements += [each for content in contents for each in content if isinstance(each, Chart)]
 
+    def _inner_blocks(self, node: Node) -> list[Element]:
+        """The blocks inside a cell or a text box."""
+        flow = _Flow(self._file, self._relationships, self._depth + 1)
+        flow._blocks(node)
+        flow._flush()
+        self.later.add(*flow.later.take())
+        return flow._elements
+
     # --- what a paragraph holds
 
     def _inline(self, nodes: Node | Sequence[Node], inline: ParagraphContent) -> None:
@@ -375,26 +399,23 @@ class _Flow:
         for node in nodes:
             tag = node.tag
             if tag == _TEXT:
-                if node.text and self._is_shown():
+                if node.text and self._fields.is_shown:
                     parts.append(node.text)
             elif tag == _RUN:
                 self._inline(node, inline)
             elif tag in _UNSEEN:
-                if tag == f"{WORD}instrText" and self._fields and not self._fields[-1].shows:
-                    self._fields[-1].code += node.text or ""
+                if tag == f"{WORD}instrText":
+                    self._fields.add_code(node.text or "")
             elif tag in _SIGNS:
-                if self._is_shown():
+                if self._fields.is_shown:
                     parts.append(_SIGNS[tag])
             elif tag in self._inline_handlers:
-                if self._is_shown() or tag == f"{WORD}fldChar":
+                if self._fields.is_shown or tag == f"{WORD}fldChar":
                     self._inline_handlers[tag](node, inline)
             elif tag == ALTERNATIVES:
                 self._alternatives(node, inline)
             else:
                 self._inline(node, inline)
-
-    def _is_shown(self) -> bool:
-        return all(each.shows for each in self._fields)
 
     def _alternatives(self, node: Node, inline: ParagraphContent) -> None:
         """The first form that holds anything."""
@@ -407,29 +428,23 @@ class _Flow:
     def _field_sign(self, node: Node, inline: ParagraphContent) -> None:
         match node.get(f"{WORD}fldCharType"):
             case "begin":
-                if self._is_shown() and (shown := _form_value(node)):
+                if self._fields.is_shown and (shown := _form_value(node)):
                     inline.parts.append(shown)
-                self._fields.append(_Field())
-            case "separate" if self._fields:
-                self._fields[-1].shows = True
-                self._fields[-1].start = len(inline.parts)
-            case "end" if self._fields:
-                done = self._fields.pop()
-                target = _HYPERLINK.match(done.code)
-                if target is not None:
-                    self._link("".join(inline.parts[done.start :]), target[1])
+                self._fields.begin()
+            case "separate":
+                self._fields.show(len(inline.parts))
+            case "end":
+                done = self._fields.end()
+                target = None if done is None else _HYPERLINK.match(done.code)
+                if done is not None and target is not None:
+                    self.later.add_link("".join(inline.parts[done.start :]), target[1])
 
     def _hyperlink(self, node: Node, inline: ParagraphContent) -> None:
         start = len(inline.parts)
         self._inline(node, inline)
         target = self._relationships.get(node.get(f"{RELATION}id") or "")
         if target is not None and target.is_external:
-            self._link("".join(inline.parts[start:]), target.target)
-
-    def _link(self, text: str, url: str) -> None:
-        link = Link(" ".join(text.split()), url)
-        if link.text and link not in self.later:
-            self.later.append(link)
+            self.later.add_link("".join(inline.parts[start:]), target.target)
 
     def _ruby(self, node: Node, inline: ParagraphContent) -> None:
         """The words, and how they are read in brackets behind them."""
@@ -444,91 +459,22 @@ class _Flow:
         if text:
             number = self._file.next_note()
             inline.parts.append(f"[^{number}]")
-            self.later.append(Text(f"[^{number}]: {text}"))
+            self.later.add(Text(f"[^{number}]: {text}"))
 
     def _comment(self, node: Node, inline: ParagraphContent) -> None:
         if (annotation := self._file.take_comment(node.get(_ID) or "")) is not None:
-            self.later.append(annotation)
-
-    def _equation(self, node: Node, inline: ParagraphContent) -> None:
-        if formula := latex(node):
-            inline.parts.append(f"${formula}$")
+            self.later.add(annotation)
 
     def _graphics(self, node: Node, inline: ParagraphContent) -> None:
         """Text boxes, charts and SmartArt follow the paragraph that they are placed in, pictures its page."""
-        found = _Drawn()
-        self._look(node, found, 0)
+        found = WordDrawing(self._file.package, self._relationships, self._inner_blocks)
+        if self._depth <= FORMATS.office_levels:
+            found.look(node)
         width, height = pixels(node.find(f"*/{_PLACED}extent"))
-        if found.has_picture or (found.told and not found.elements):
+        if found.picture is not None or (found.told and not found.elements):
             facts = part_facts(part_of(found.picture, self._relationships))
-            self.later.append(Image(description="; ".join(found.told), width=width, height=height, metadata=facts))
+            self.later.add(Image(description="; ".join(found.told), width=width, height=height, metadata=facts))
         inline.beside += found.elements
-
-    def _look(self, node: Node, found: "_Drawn", level: int) -> None:
-        if level > FORMATS.drawing_levels or self._depth > FORMATS.office_levels:
-            return
-        for child in node:
-            tag = child.tag
-            if tag == _BOX:
-                box = _Flow(self._file, self._relationships, self._depth + 1)
-                box._blocks(child)
-                box._flush()
-                found.elements += box._elements
-                self.later += box.later
-            elif tag == ALTERNATIVES:
-                before = len(found.elements), found.has_picture
-                for form in alternatives(child):
-                    self._look(form, found, level + 1)
-                    if (len(found.elements), found.has_picture) != before:
-                        break
-            elif tag == f"{CHART}chart" or tag == f"{DIAGRAM}relIds" or tag.endswith("/chartex}chart"):
-                found.elements += self._figure(child)
-            elif tag == f"{DRAWING}txBody":
-                found.elements += [Text(each.text) for each in paragraphs_of(child, self._relationships)]
-            else:
-                found.note(child)
-                self._look(child, found, level + 1)
-
-    def _figure(self, node: Node) -> Iterator[Element]:
-        """A chart or a SmartArt drawing, if its part can be read."""
-        is_diagram = node.tag == f"{DIAGRAM}relIds"
-        target = self._relationships.get(node.get(f"{RELATION}{'dm' if is_diagram else 'id'}") or "")
-        part = None if target is None or target.is_external else self._file.package.part(target.target)
-        element = None if part is None else diagram_of(part) if is_diagram else chart_of(part, "")
-        if element is not None:
-            yield element
-
-
-@dataclass(slots=True)
-class _Drawn:
-    """What a drawing holds."""
-
-    elements: list[Element] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
-    """Its alternative texts."""
-    picture: Node | None = None
-    """Its first picture."""
-
-    @property
-    def has_picture(self) -> bool:
-        return self.picture is not None
-
-    def note(self, node: Node) -> None:
-        tag = node.tag
-        if tag == f"{DRAWING}blip" or tag == f"{_VECTOR}imagedata":
-            self.picture = node if self.picture is None else self.picture
-            self._tell(node.get(f"{_OFFICE_VECTOR}title"))
-        elif tag.endswith(("}docPr", "}cNvPr")):
-            self._tell(node.get("descr") or node.get("title"))
-        elif tag == f"{_VECTOR}shape":
-            self._tell(node.get("alt"))
-        elif tag == f"{_VECTOR}textpath" and node.get("string"):
-            self.elements.append(Text(node.get("string") or ""))
-
-    def _tell(self, text: str | None) -> None:
-        words = " ".join((text or "").split())
-        if words and words not in self.told:
-            self.told.append(words)
 
 
 def _inner(node: Node, tag: str) -> Iterator[Node]:
@@ -538,6 +484,11 @@ def _inner(node: Node, tag: str) -> Iterator[Node]:
             yield child
         elif child.tag not in _UNSEEN and child.tag not in (_PARAGRAPH, _TABLE, _ROW, _CELL):
             yield from _inner(child, tag)
+
+
+def _equation(node: Node, inline: ParagraphContent) -> None:
+    if formula := latex(node):
+        inline.parts.append(f"${formula}$")
 
 
 def _symbol(node: Node, inline: ParagraphContent) -> None:

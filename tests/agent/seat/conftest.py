@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, LinkOptions
-from a2c_smcp.agent.seat.holder import Holder, HolderOptions
+from a2c_smcp.agent.seat.holder import Holder
+from a2c_smcp.agent.seat.holder_options import HolderOptions
 from a2c_smcp.agent.seat.place import peer_pid, place_of, try_lock
 from a2c_smcp.agent.seat.seat_link import SeatLink, shared_seat
 from a2c_smcp.link.interface import Membership

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from a2c_smcp.agent.seat.seat_frames import FrameReader, MalformedFrameError, State, frame, read_error
 from a2c_smcp.errors import ConnectionLostError, ProxyError, RoomFullError
 from a2c_smcp.link.proxies import Proxy
-from a2c_smcp.link.ways import Way
+from a2c_smcp.link.transports import Way
 
 Frames = list[tuple[list[Any], bytes]]
 

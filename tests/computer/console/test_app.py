@@ -25,7 +25,7 @@ from tests.server.raw import connect, is_closed
 
 READS = [
     *("feed", "tools", "desktop", "finder", "document", "page", "element", "inputs", "log", "result", "decision"),
-    *("history", "export", "alive", "devices", "home", "entry", "clashes"),
+    *("history", "export", "alive", "devices", "home", "entry", "clashes", "shared"),
 ]
 WRITES = [
     *("answer", "refuse-all", "ask-again", "call", "cancel", "server", "input", "remember", "revoke", "link"),

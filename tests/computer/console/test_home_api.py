@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from a2c_smcp.errors import RequestTimeoutError
 from a2c_smcp.server import APIKeyAuthentication
 from tests.computer.console.harness import DEADLINE, Visitor
 from tests.computer.console.homes import Door, at_home, flat, forbid_writing, paste, read, with_comments, write
-from tests.computer.fakes.computers import FAST, call, names, state, text
+from tests.computer.fakes.computers import FAST, call, names, server, sharing, state, text
 from tests.computer.fakes.offices import new_office
 from tests.computer.fakes.processes import eventually
 from tests.server.conftest import LIMITS
@@ -305,6 +306,15 @@ async def test_a_clash_of_names_is_told_with_its_servers(file: Path) -> None:
     async with visited(file, other) as (_, visitor):
         [clash] = (await visitor.get("/api/clashes")).json()["clashes"]
         assert "a.echo" in clash["text"] and set(clash["servers"]) == {"a", "b"}
+
+
+async def test_what_servers_share_is_told_with_counts(file: Path) -> None:
+    write(file, json.dumps({"servers": [sharing("s", share="all"), server("t", share="none")]}))
+    async with visited(file) as (computer, visitor):
+        expected = {"share": "all", "resources": 5, "templates": 3, "prompts": 2}
+        await eventually(lambda: asdict(computer.shared.counts["s"]) == expected)
+        found = (await visitor.get("/api/shared")).json()["shared"]
+        assert found == {"s": expected, "t": {"share": "none", "resources": 0, "templates": 0, "prompts": 0}}
 
 
 async def test_a_start_that_takes_too_long_is_given_up_and_leaves_nothing(file: Path) -> None:

@@ -23,6 +23,7 @@ from a2c_smcp.computer.watching.events import (
     ComputerEvent,
     ServerLogged,
     ServerStatus,
+    SharedResourcesChanged,
 )
 from tests.computer.fakes.misbehaving import TOOLS
 from tests.computer.fakes.processes import command, eventually, nothing_left_over
@@ -35,6 +36,7 @@ FAST = Timings(
     stdio=StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=20, drain=0.1),
 )
 DEADLINE = 30.0
+_SHARING = str(Path(__file__).with_name("sharing.py"))
 _ASKING = str(Path(__file__).with_name("asking.py"))
 TASKING = str(Path(__file__).with_name("tasking.py"))
 
@@ -49,7 +51,17 @@ def server(name: str, mode: str = "normal", *, prefixed: bool = True, **more: An
 
     Keywords that are keys of a config go there, others are the server's options.
     """
-    keys = ("disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl", "protocol", "tool_prefix")
+    keys = {
+        "disabled",
+        "forbidden_tools",
+        "tool_meta",
+        "default_tool_meta",
+        "vrl",
+        "protocol",
+        "tool_prefix",
+        "share",
+        "poll",
+    }
     own = {key: more.pop(key) for key in keys if key in more}
     program, arguments = command(mode, **more)
     return {
@@ -61,6 +73,14 @@ def server(name: str, mode: str = "normal", *, prefixed: bool = True, **more: An
         "server_parameters": {"command": program, "args": arguments},
         **own,
     }
+
+
+def sharing(name: str, mode: str = "normal", **more: Any) -> dict[str, Any]:
+    """The config, as written, of a server that has more to share. Its tools are called `NAME.TOOL`."""
+    written = server(name, mode, prefixed=False, **{"tool_prefix": f"{name}.", **more})
+    arguments = written["server_parameters"]["args"]
+    written["server_parameters"]["args"] = [*arguments[:2], _SHARING, *arguments[3:]]
+    return written
 
 
 def asking(era: str, **options: str) -> dict[str, Any]:
@@ -110,8 +130,8 @@ class Record:
 
     @property
     def changes(self) -> list[ComputerEvent]:
-        """Without what calls and logs have to say."""
-        others = (CallStarted, CallProgressed, CallEnded, ServerLogged)
+        """Without what calls and logs have to say, and without news of the lists that say the same as the desktop."""
+        others = (CallStarted, CallProgressed, CallEnded, ServerLogged, SharedResourcesChanged)
         return [event for event in self.events if not isinstance(event, others)]
 
     def now(self, kind: type[E]) -> list[E]:

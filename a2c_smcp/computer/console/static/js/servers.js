@@ -18,6 +18,7 @@ export function Servers() {
   const home = useHome();
   const shown = servers.filter((server) => server.name.toLowerCase().includes(filter.toLowerCase()));
   const clashes = useClashes(servers);
+  const shared = useShared(servers);
   if (!servers.length) {
     return html`<${Empty} icon="servers" title=${t("servers.none")} hint=${t("servers.none.hint")} />${home ? html`<${AddServer} home=${home} />` : null}`;
   }
@@ -29,7 +30,7 @@ export function Servers() {
       ${servers.length > 8
         ? html`<input type="search" class="filter" aria-label=${t("servers.filter")} placeholder=${t("servers.filter")} value=${filter} onInput=${(event) => setFilter(event.currentTarget.value)} />`
         : null}
-      <ul class="rows">${shown.map((server) => html`<${Server} key=${server.name} server=${server} clashes=${clashes.get(server.name)} />`)}</ul>
+      <ul class="rows">${shown.map((server) => html`<${Server} key=${server.name} server=${server} clashes=${clashes.get(server.name)} shared=${shared[server.name]} />`)}</ul>
     </section>
     <${Inputs} />`;
 }
@@ -47,7 +48,23 @@ function useClashes(servers) {
   return found;
 }
 
-function Server({ server, clashes = [] }) {
+/** What each server that runs shares with agents. */
+function useShared(servers) {
+  const stamp = useStore((state) => state.stamps.shared);
+  const states = servers.map((server) => server.state).join();
+  const { value } = useLoaded((signal) => get("shared", {}, signal), [stamp, states], 300);
+  return value?.shared ?? {};
+}
+
+/** In words, for a server that shares more or less than windows and documents. */
+function sharedWords({ share, resources, templates, prompts }) {
+  const counts = { resources, templates, prompts };
+  const some = Object.entries(counts).filter(([, count]) => count);
+  const list = some.map(([kind, count]) => t(`servers.share.${kind}`, { count })).join(", ");
+  return t(`servers.share.${share}`) + (list ? ` (${list})` : "");
+}
+
+function Server({ server, clashes = [], shared }) {
   const [open, setOpen] = useState(false);
   const [editing, setEditing] = useState(false);
   const [act, busy, error] = useAction((action) => post("server", { server: server.name, action }));
@@ -60,6 +77,7 @@ function Server({ server, clashes = [] }) {
       <b class="mono">${server.name}</b>
       <${Chip} tone=${TONES[server.state]}>${t(`state.${server.state}`)}<//>
       ${server.restarts ? html`<span class="muted">${t("servers.restarts", { count: server.restarts })}</span>` : null}
+      ${shared && shared.share !== "shown" ? html`<span class="muted">${sharedWords(shared)}</span>` : null}
       <span class="grow"></span>
       <span class="actions">
         ${actions.map(

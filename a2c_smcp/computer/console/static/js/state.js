@@ -15,7 +15,7 @@ export const EMPTY = {
   pending: [],
   answerers: [],
   notices: [],
-  stamps: { tools: 0, config: 0, desktop: 0, finder: 0 },
+  stamps: { tools: 0, config: 0, desktop: 0, finder: 0, shared: 0 },
   logs: {},
 };
 

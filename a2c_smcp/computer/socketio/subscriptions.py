@@ -1,0 +1,112 @@
+"""The resources that an office's agent subscribed to, and telling it of their changes at a pace that it can follow.
+
+Agents may share a seat, so subscriptions are counted: a resource is watched until it was unsubscribed as many times.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.resources.links import OfficeAgentId
+from a2c_smcp.computer.watching.paced_events import ANNOUNCE_SECONDS
+from a2c_smcp.errors import (
+    BadRequestError,
+    ConnectionLostError,
+    NotFoundError,
+    SMCPError,
+    TooManyRequestsError,
+)
+from a2c_smcp.smcp import MAX_URI
+from a2c_smcp.types import SERVER_NAME
+
+__all__ = ["MAX_SUBSCRIPTIONS", "AgentSubscriptions"]
+
+logger = logging.getLogger(__name__)
+
+#: How many resources one office may be subscribed to.
+MAX_SUBSCRIPTIONS: Final = 1000
+#: How many changes are told at once. Then comes the pause that windows have, too.
+_TOLD_AT_ONCE: Final = 20
+
+
+class AgentSubscriptions:
+    """`tell` sends the news that a resource has changed. Call `end` when the agent leaves, or the Computer does."""
+
+    def __init__(self, computer: Computer, tell: Callable[[str], Awaitable[None]]) -> None:
+        self._computer = computer
+        self._tell = tell
+        self._servers: dict[str, SERVER_NAME] = {}
+        """The server of each resource that is watched."""
+        self._counts: dict[str, Counter[str]] = {}
+        """How many times each agent subscribed to it."""
+        self._changed: dict[str, None] = {}
+        """The resources whose change was not told yet, oldest first."""
+        self._wake = asyncio.Event()
+        self._era = 0
+        """Counts the agents that were here."""
+
+    async def subscribe(self, caller: OfficeAgentId, uri: str) -> None:
+        """Tell the agent of changes from now on. Raises as `ResourceReader.watch` does, and `TooManyRequestsError`."""
+        if len(uri) > MAX_URI:
+            raise BadRequestError(f"field 'uri': at most {MAX_URI} characters", {"field": "uri"})
+        if uri not in self._servers and len(self._servers) >= MAX_SUBSCRIPTIONS:
+            raise TooManyRequestsError(f"at most {MAX_SUBSCRIPTIONS} resources can be subscribed to")
+        era = self._era
+        server = await self._computer.shared.watch(uri, caller, self._heard)
+        if era != self._era:
+            if uri not in self._servers:
+                self._computer.shared.unwatch(server, uri, self._heard)
+            raise NotFoundError("the agent has left")
+        self._servers[uri] = server
+        self._counts.setdefault(uri, Counter())[caller.agent] += 1
+
+    def unsubscribe(self, caller: OfficeAgentId, uri: str) -> None:
+        """Undo one subscription. Without one, this does nothing."""
+        counts = self._counts.get(uri, Counter())
+        counts -= Counter({caller.agent: 1})
+        if uri in self._counts and not counts:
+            self._stop(uri)
+
+    def end(self) -> None:
+        """Undo all subscriptions."""
+        self._era += 1
+        for uri in tuple(self._servers):
+            self._stop(uri)
+        self._changed.clear()
+
+    def _stop(self, uri: str) -> None:
+        del self._counts[uri]
+        self._changed.pop(uri, None)
+        self._computer.shared.unwatch(self._servers.pop(uri), uri, self._heard)
+
+    def _heard(self, uri: str) -> None:
+        self._changed[uri] = None
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Tell changes until cancelled. A resource that changes faster is told once in a while, its last change
+        always.
+        """
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._changed:
+                for uri in tuple(self._changed)[:_TOLD_AT_ONCE]:
+                    del self._changed[uri]
+                    await self._tell_one(uri)
+                await asyncio.sleep(ANNOUNCE_SECONDS)
+
+    async def _tell_one(self, uri: str) -> None:
+        try:
+            await self._tell(uri)
+        except ConnectionLostError:
+            pass  # the agent hears that this computer has gone, and subscribes again when it is back
+        except TooManyRequestsError:
+            if uri in self._servers:
+                self._changed[uri] = None
+            await asyncio.sleep(1.0)
+        except SMCPError as error:
+            logger.warning("the change of a resource was not announced: %s", error)
