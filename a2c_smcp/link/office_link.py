@@ -62,6 +62,10 @@ class OfficeLink(ServerLink):
         self._supervisor.begin()
         self.membership, self._attending = membership, True
 
+    def keep_trying(self) -> None:
+        """From now on no refusal is final: connect and join again until it works, as with `attend`."""
+        self._attending = True
+
     async def join(self, membership: Membership) -> None:
         """Join an office, or raise the class of the refusal's code. From now on every reconnect joins it again.
 

@@ -19,7 +19,7 @@ from a2c_smcp.computer.config.files import ConfigFiles, usable_config_files
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import ConnectionLostError, SMCPError
-from a2c_smcp.link.interface import Disconnected, LinkEvent, LinkOptions, RejoinFailed
+from a2c_smcp.link.interface import Disconnected, Joined, LinkEvent, LinkOptions, RejoinFailed
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing, passes
 from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.loops import fast_command_loop
@@ -34,7 +34,8 @@ logger = logging.getLogger(__name__)
 def run_headless(options: RunOptions) -> None:
     """Serve until SIGTERM, SIGINT, or SIGHUP unless that is ignored (`nohup`).
 
-    Raises `InvalidConfigError` before anything is started, and the server's refusal if it does not let the computer in.
+    Raises `InvalidConfigError` before anything is started, and the server's refusal if it does not let the computer in
+    at the start. Once the computer was in its office, it goes on trying after every refusal.
     A wrong entry in a file is reported; the other entries are used.
     """
     files = usable_config_files(*options.files, prefix_tools=options.prefix_tools)
@@ -65,6 +66,7 @@ class _Service:
         self._consoles.offices = self
         self._stopped = asyncio.Event()
         self._refusal: SMCPError | None = None
+        self._warned = ""
 
     async def run(self) -> None:
         call_on_signals(
@@ -126,6 +128,7 @@ class _Service:
                 await self._give_up_client()
                 await self._go_back(*before)
                 raise
+            client.keep_trying()
 
     async def leave(self) -> None:
         """Leave the office. The computer is in none until a person at the console joins one."""
@@ -141,6 +144,7 @@ class _Service:
         try:
             await client.connect()
             await client.join_office(office)
+            client.keep_trying()
         except SMCPError as error:
             logger.error("the computer cannot go back to office %s: %s", office, error)
 
@@ -160,7 +164,7 @@ class _Service:
         return client
 
     async def _join(self) -> None:
-        """Join the office, and try until the server is there. A refusal ends the service."""
+        """Join the office, and try until the server is there. A refusal at the start ends the service."""
         if (client := self._client) is None:
             return
         with anyio.CancelScope() as self._joining:
@@ -183,6 +187,9 @@ class _Service:
                     logger.warning("not in the office yet, trying again: %s", said)
                 await anyio.sleep(RETRY_SECONDS[Passing.SOON])
             else:
+                # From here on the key was right and the name was free. A server that refuses them now may be one that
+                # was restarted with a mistake in its settings, and nobody is here to start this computer again.
+                client.keep_trying()
                 _say(f"a2c computer {self._options.name} is in office {office}")
                 return
 
@@ -192,8 +199,18 @@ class _Service:
                 self._stop(error)
             case Disconnected(reason=reason, final=True):
                 self._stop(ConnectionLostError(reason))
+            case RejoinFailed(error=error):
+                self._warn(f"the server refuses this computer, trying again: {error}")
             case Disconnected(reason=reason):
-                logger.warning("the connection to the server was lost: %s", reason)
+                self._warn(f"not connected to the server, trying again: {reason}")
+            case Joined():
+                self._warned = ""
+
+    def _warn(self, text: str) -> None:
+        """Log a problem, but not the same again until the computer is in its office."""
+        if text != self._warned:
+            self._warned = text
+            logger.warning("%s", text)
 
     def _stop(self, refusal: SMCPError) -> None:
         if not self._stopped.is_set():

@@ -170,6 +170,12 @@ class SMCPComputerClient:
             self._calls.cancel_all(before)
             self._reads.forget()
 
+    def keep_trying(self) -> None:
+        """From now on no refusal is final, not even that of the key: the client connects and joins again until it
+        works. `on_event` hears of each refusal.
+        """
+        self._link.keep_trying()
+
     async def leave_office(self) -> None:
         """Leave the office, and cancel the calls of its agent that still run. Without an office this does nothing."""
         await self._link.leave()

@@ -214,13 +214,21 @@ async def test_it_can_be_stopped_while_a_server_still_starts(hub: Running, file:
         assert not it.said("Traceback"), it.lines
 
 
-async def test_when_its_key_is_revoked_it_ends_with_3(file: Path, port: int) -> None:
+async def test_when_its_key_is_refused_later_it_goes_on_trying_and_says_so_once(file: Path, port: int) -> None:
     arguments = ["--config", write(file, server("a")), "--office", "o", "--name", "pc", "--api-key", "old"]
     with service(*arguments, "--url", f"http://127.0.0.1:{port}") as it:
         with async_server(APIKeyAuthentication(["old"]), LIMITS, port=port):
             await it.says("is in office o")
         with async_server(APIKeyAuthentication(["new"]), LIMITS, port=port):
-            assert it.wait() == 3
+            await it.says("trying again: 401 Unauthorized")
+        with async_server(APIKeyAuthentication(["old"]), LIMITS, port=port) as hub:
+            agent = Agent()
+            await agent.connect(hub.url, transports=["websocket"], auth={"token": "old"})
+            assert await agent.call("server:join_office", {"role": "agent", "name": "ag", "office_id": "o"})
+            await eventually_tools(agent, {"a.echo"}, gone=set())
+            await agent.disconnect()
+        assert sum("401" in line for line in it.lines) == 1
+        assert it.stop() == 0
 
 
 @pytest.mark.parametrize(("arguments", "said"), [((), "needs a terminal"), (("--headless",), "--office and --config")])
