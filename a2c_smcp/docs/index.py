@@ -605,7 +605,7 @@ def _head(path: str, title: str) -> tuple[str, str]:
 
 
 def _shown(path: str) -> str:
-    """A path as text: a name may be bytes that are none."""
+    """A path as text. The name of a file may have bytes that are not text."""
     return well_formed(path)
 
 

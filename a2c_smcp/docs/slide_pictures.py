@@ -115,7 +115,7 @@ class SlidePictures:
     async def picture(
         self, root: str, file: FoundFile, page_count: int, index: int, longest: int, late: Callable[[], None]
     ) -> bytes | None:
-        """A PNG of a slide; `None` if there is none, or none yet: then `late` is called when there is one."""
+        """A PNG of a slide; `None` if it cannot be made, or is not made yet. `late` is called when it is made later."""
         name = _name_of(root, file)
         if not (self._kept / name).exists() and not await self._patiently(name, root, file, late):
             return None

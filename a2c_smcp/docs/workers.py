@@ -85,7 +85,7 @@ class Workers:
     async def picture(
         self, file: Sequence[Any], page: int, element: dict[str, Any] | None, longest: int
     ) -> dict[str, Any]:
-        """A `picture` in base64, which is `None` where there is none, or `problem` or `changed`."""
+        """A `picture` in base64 (`None` if there is no picture), or `problem`, or `changed`."""
         request = {"do": "picture", "file": list(file), "first": page, "element": element, "longest": longest}
         [answer] = await self._ask(request, 1, background=False)
         return answer

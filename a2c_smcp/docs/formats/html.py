@@ -143,7 +143,7 @@ def _fits(sample: bytes, encoding: str) -> bool:
 
 
 def _known(name: str) -> str:
-    """The codec of that name; empty if it is none of texts, or one that a page without a mark cannot have."""
+    """The codec of that name; empty if there is no such codec of texts, or if it needs a mark that the page lacks."""
     try:
         b"a".decode(name, "replace")
         found = codecs.lookup(name).name

@@ -172,7 +172,7 @@ def _shown_date(value: float, section: _Section, since_1904: bool) -> Cell:
             return int(value)
     if int(value) == 60 and section.date and not since_1904:
         return "1900-02-29"
-    # The calendar of sheets has a 29th of February 1900, which was none.
+    # The calendar of sheets has a 29th of February 1900. That day did not exist.
     start = datetime(1904, 1, 1) if since_1904 else datetime(1899, 12, 31 if value < 60 else 30)
     try:
         at = start + timedelta(milliseconds=round(value * 86_400_000))

@@ -19,7 +19,7 @@ _DURATION: Final = re.compile(r"(-?)PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)[\d.]*S)?")
 
 
 def read_workbook(file: BinaryIO) -> list[Sheet]:
-    """The sheets of a workbook. Raises `Unreadable` if it is none, or encrypted."""
+    """The sheets of a workbook. Raises `Unreadable` if the file is not a workbook, or is encrypted."""
     reader = _ContentReader()
     try:
         package = Package(file)

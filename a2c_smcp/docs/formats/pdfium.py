@@ -29,7 +29,7 @@ _MOST_SCALE: Final = 8.0
 _MOST_NESTED: Final = 4
 """Forms within forms whose lines are looked at."""
 _LEAST_SPACING: Final = 0.08
-"""The gap between letters that are spaced out, in sizes of the letters."""
+"""The gap between letters that are spaced out, in heights of a line."""
 _MOST_SPACING: Final = 1.2
 """How much wider than the gap before it a gap may be, and still be one between letters."""
 _MOST_SEGMENTS: Final = 4000
@@ -116,14 +116,16 @@ class PdfPage:
         """
         if index < 2 or raw.FPDFText_IsGenerated(self._text.raw, index) != 1:
             return False
+        one, other = self._box(index - 2), self._box(index - 1)
+        # Most letters are not spaced out: so much is found out for every blank, and the rest for few.
+        if one is None or other is None or other.x0 - one.x1 < _LEAST_SPACING * (other.y1 - other.y0):
+            return False
         if any(raw.FPDFText_GetUnicode(self._text.raw, near) in _BLANKS for near in (index - 2, index - 1, index + 1)):
             return False
-        one, other, after = self._box(index - 2), self._box(index - 1), self._box(index + 1)
-        if one is None or other is None or after is None:
+        after = self._box(index + 1)
+        if after is None or not (one.y0 < other.y1 and other.y0 < after.y1 and after.y0 < other.y1):
             return False
-        spacing, gap = other.x0 - one.x1, after.x0 - other.x1
-        in_line = one.y0 < other.y1 and other.y0 < after.y1 and after.y0 < other.y1
-        return in_line and _LEAST_SPACING * self._size_of(index - 1) < gap <= _MOST_SPACING * spacing
+        return 0 < after.x0 - other.x1 <= _MOST_SPACING * (other.x0 - one.x1)
 
     def _glyph(self, text: str, first: int, last: int) -> Glyph:
         """Some characters from one number to another. They stand in one line, so the first and the last are enough."""
@@ -241,7 +243,13 @@ def _edges(path: Any, place: _Place) -> Iterator[Box]:
 def _area(path: Any, edges: Sequence[Box]) -> Area | None:
     """The rectangle that a path fills; `None` if it is another shape, or fills nothing."""
     fill, stroke = ctypes.c_int(), ctypes.c_int()
-    if not 2 <= len(edges) <= 5 or not raw.FPDFPath_GetDrawMode(path, fill, stroke) or not fill.value:
+    # The short edges of a rectangle that is a line are left out already.
+    if (
+        len(edges) not in (2, 4)
+        or raw.FPDFPath_CountSegments(path) not in (4, 5)
+        or not raw.FPDFPath_GetDrawMode(path, fill, stroke)
+        or not fill.value
+    ):
         return None
     red, green, blue, cover = (ctypes.c_uint() for _ in range(4))
     if not raw.FPDFPageObj_GetFillColor(path, red, green, blue, cover):

@@ -1,7 +1,7 @@
 """PowerPoint files, by a walk of our own over their XML: a slide a page, in the order of the file.
 
-That order is the one in which PowerPoint reads a slide aloud; only the title comes first wherever it is, and links and
-pictures follow the text. A shape that is broken, or points at something that is not there, costs what it holds.
+That order is the one in which PowerPoint reads a slide aloud. Only the title is moved to the beginning, and links and
+pictures to the end. A shape that is broken, or points at something that is not there, costs what it holds.
 """
 
 from collections.abc import Iterator, Mapping

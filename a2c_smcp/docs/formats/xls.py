@@ -20,7 +20,7 @@ _KINDS: Final = {1: "macro sheet", 2: "chart", 6: "module of Visual Basic"}
 
 
 def read_workbook(file: BinaryIO) -> list[Sheet]:
-    """The sheets of a workbook. Raises `Unreadable` if it is none, or encrypted."""
+    """The sheets of a workbook. Raises `Unreadable` if the file is not a workbook, or is encrypted."""
     try:
         with olefile.OleFileIO(file) as container:
             if container.exists("EncryptedPackage"):

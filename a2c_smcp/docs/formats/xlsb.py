@@ -28,7 +28,7 @@ class _XlsbBook:
 
 
 def read_workbook(file: BinaryIO) -> list[Sheet]:
-    """The sheets of a workbook. Raises `Unreadable` if it is none."""
+    """The sheets of a workbook. Raises `Unreadable` if the file is not a workbook."""
     try:
         book = _book(Package(file))
     except _BROKEN as error:

@@ -41,7 +41,7 @@ class _XlsxBook:
 
 
 def read_workbook(file: BinaryIO) -> list[Sheet]:
-    """The sheets of a workbook. Raises `Unreadable` if it is none."""
+    """The sheets of a workbook. Raises `Unreadable` if the file is not a workbook."""
     try:
         package = Package(file)
         part = next((to for kind, to in package.relations("").values() if kind == "officeDocument"), "xl/workbook.xml")
