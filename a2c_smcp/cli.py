@@ -284,7 +284,11 @@ def mcp(
     name: NameOption = "a2c-mcp",
     computer: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Only this computer; its tools keep their names.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="Only this computer, as if its MCP servers were local: tools, prompts and resources keep their names.",
+            show_default=False,
+        ),
     ] = None,
     short: Annotated[
         list[str] | None,

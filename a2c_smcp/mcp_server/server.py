@@ -40,9 +40,9 @@ class ContextServer:
     `host` is the host of its `window://` and `dpe://` URIs: a reversed domain of yours. `documents` is a
     `DocumentSource`; without one `server.documents` is a `DocumentShelf` to put them on. `tools` is a table of tools
     that are passed through; functions become tools with `@server.tool`. `resources` are rooms for resources of other
-    kinds, `prompts` is a table of prompts. `instructions` say to a model what the server is for: a text, or an async
-    function that returns it whenever a client comes. `lifespan` is entered when the server starts to serve, and left
-    when it stops. What cannot work raises `ValueError` or `TypeError` here, in a sentence.
+    kinds; they are asked first. `prompts` is a table of prompts. `instructions` say to a model what the server is for:
+    a text, or an async function that returns it whenever a client comes. `lifespan` is entered when the server starts
+    to serve, and left when it stops. What cannot work raises `ValueError` or `TypeError` here, in a sentence.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ContextServer:
         self._source = DocumentShelf() if documents is None else documents
         self._documents = DocumentRoom(host, self._source, self.changes)
         self.tools = Tools(tools, self.changes)
-        rooms: list[ResourceRoom] = [self.windows, self._documents, *resources]
+        rooms: list[ResourceRoom] = [*resources, self.windows, self._documents]
         self._own_lifespan = lifespan
         requests = McpRequests(rooms, self.tools, prompts, instructions, page_size)
         self.sessions = Sessions(self.changes, requests.topic)

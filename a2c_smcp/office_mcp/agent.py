@@ -3,10 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from a2c_smcp.agent.questions import QuestionCallback
 from a2c_smcp.agent.types import ProgressCallback
 from a2c_smcp.agent.view import ComputerView
-from a2c_smcp.smcp import GetComputerConfigRet, GetFinderRet
+from a2c_smcp.smcp import (
+    GetComputerConfigRet,
+    GetFinderRet,
+    GetPromptRet,
+    GetPromptsRet,
+    GetResourcesRet,
+    ReadResourceRet,
+)
 from a2c_smcp.types import Desktop
 
 if TYPE_CHECKING:
@@ -46,8 +52,7 @@ class OfficeAgent(Protocol):
         *,
         req_id: str | None = None,
         on_progress: ProgressCallback | None = None,
-        on_question: QuestionCallback | None = None,
-        questions: Sequence[str] | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> "CallToolResult":
         """Run a tool. Cancelling the task that waits cancels the call at the computer."""
         ...
@@ -72,7 +77,56 @@ class OfficeAgent(Protocol):
         ...
 
     async def read_resource(self, computer: str, uri: str) -> list[dict[str, Any]]:
-        """The contents at a `dpe://` or `window://` URI, in MCP's form."""
+        """The contents at a URI, in MCP's form."""
+        ...
+
+    async def read_resource_result(
+        self, computer: str, uri: str, *, meta: Mapping[str, Any] | None = None
+    ) -> ReadResourceRet:
+        """The contents at a URI with the `meta` of the result."""
+        ...
+
+    async def read_large_resource(self, computer: str, uri: str) -> list[dict[str, Any]]:
+        """The contents at a URI, in parts if they do not fit into one message."""
+        ...
+
+    async def get_resources(self, computer: str) -> GetResourcesRet:
+        """The resources and templates that a computer shares."""
+        ...
+
+    async def subscribe_resource(self, computer: str, uri: str) -> None:
+        """Be told when a resource changes."""
+        ...
+
+    async def unsubscribe_resource(self, computer: str, uri: str) -> None:
+        """End a subscription."""
+        ...
+
+    async def get_prompts(self, computer: str) -> GetPromptsRet:
+        """The prompts that a computer shares."""
+        ...
+
+    async def get_prompt(
+        self,
+        computer: str,
+        mcp_server: str,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> GetPromptRet:
+        """The messages of a prompt."""
+        ...
+
+    async def complete(
+        self,
+        computer: str,
+        mcp_server: str,
+        ref: Mapping[str, Any],
+        argument: Mapping[str, Any],
+        context: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """What an argument of a prompt or a template could be."""
         ...
 
     def on(self, name: str) -> Callable[[Any], Any]:

@@ -1,6 +1,6 @@
-"""Results for a model: a failure says what to do, a link can be followed, and no `_meta` leaks. Pure."""
+"""Results for a model: a failure says what to do, and a link can be followed. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import mcp_types as types
@@ -20,11 +20,12 @@ from a2c_smcp.errors import (
     ToolNotFoundError,
     TooManyRequestsError,
 )
-from a2c_smcp.office_mcp.addresses import address_of
+from a2c_smcp.office_mcp.addresses import Addresses
+from a2c_smcp.office_mcp.meta import own_result_meta
 from a2c_smcp.results import ERROR_CODE_MARKER, STARTING_MARKER
 from a2c_smcp.utils.text import well_formed
 
-__all__ = ["advice", "answered", "failed_on_the_way", "for_model", "refused", "without_inner_meta"]
+__all__ = ["advice", "answered", "failed_on_the_way", "for_model", "refused"]
 
 _NOTHING: Final[Mapping[str, Any]] = {}
 _ADVICE: Final[dict[int, str]] = {
@@ -69,10 +70,12 @@ def failed_on_the_way(error: SMCPError, computer: str, timeout: int) -> types.Ca
     return refused(_two_sentences(error.message, advice(error.code, computer, timeout)))
 
 
-def for_model(result: types.CallToolResult, computer: str, timeout: int) -> types.CallToolResult:
-    """A computer's result for the host: its content, with advice if the call failed for a known reason."""
+def for_model(result: types.CallToolResult, computer: str, timeout: int, addresses: Addresses) -> types.CallToolResult:
+    """A computer's result for the host: its content, with advice if the call failed for a known reason. A link to a
+    resource leads through the office.
+    """
     meta = result.meta or _NOTHING
-    content = without_inner_meta(result.content, computer)
+    content = [_reachable(item, computer, addresses) for item in result.content]
     if result.is_error and (code := meta.get(ERROR_CODE_MARKER)) is not None:
         starting = meta.get(STARTING_MARKER)
         if isinstance(starting, list) and starting:
@@ -84,31 +87,18 @@ def for_model(result: types.CallToolResult, computer: str, timeout: int) -> type
     structured = result.structured_content
     if structured is not None and not isinstance(structured, dict):
         structured = {"result": structured}  # before 2026-07-28 it can only be an object
-    return types.CallToolResult(content=content, structured_content=structured, is_error=result.is_error)
+    return types.CallToolResult(
+        content=content,
+        structured_content=structured,
+        is_error=result.is_error,
+        _meta=own_result_meta(result.meta),
+    )
 
 
-def without_inner_meta(content: Iterable[types.ContentBlock], computer: str) -> list[types.ContentBlock]:
-    """The content without the `_meta` of inner servers. A link to a window or a document is rewritten to lead through
-    the office. A link that the host cannot follow becomes a text that says so.
-    """
-    found: list[types.ContentBlock] = []
-    for item in content:
-        if item.type == "resource_link":
-            item = _reachable(item, computer)
-        elif item.type == "resource" and item.resource.meta is not None:
-            item = item.model_copy(update={"resource": item.resource.model_copy(update={"meta": None})})
-        found.append(item if item.meta is None else item.model_copy(update={"meta": None}))
-    return found
-
-
-def _reachable(link: types.ResourceLink, computer: str) -> types.ContentBlock:
-    if (address := address_of(computer, link.uri)) is not None:
-        return link.model_copy(update={"uri": address})
-    if link.uri.startswith(("http://", "https://")):
-        return link
-    name = link.title or link.name
-    text = f"[a link to {name!r}: {link.uri}. It is inside {computer} and cannot be read from here.]"
-    return types.TextContent(type="text", text=text)
+def _reachable(item: types.ContentBlock, computer: str, addresses: Addresses) -> types.ContentBlock:
+    if item.type != "resource_link" or item.uri.startswith(("http://", "https://")):
+        return item
+    return item.model_copy(update={"uri": addresses.of(computer, item.uri)})
 
 
 def _two_sentences(first: str, second: str) -> str:

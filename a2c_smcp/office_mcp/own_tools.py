@@ -13,8 +13,8 @@ from a2c_smcp.agent.requests import document_pages_uri, element_of, page_of, rea
 from a2c_smcp.agent.server_infos import servers_not_running
 from a2c_smcp.agent.view import Part
 from a2c_smcp.errors import BadRequestError, NotFoundError, PageOutOfRangeError, SMCPError
-from a2c_smcp.mcp_server.tools import ToolCall, ToolResult
-from a2c_smcp.office_mcp.addresses import address_of, is_address, parse_address
+from a2c_smcp.mcp_server.tools import ToolCall
+from a2c_smcp.office_mcp.addresses import SCHEME
 from a2c_smcp.office_mcp.model_answers import answered
 from a2c_smcp.office_mcp.search import SearchIndex, words
 from a2c_smcp.office_mcp.sizing import MODEL_SIZE, text_piece
@@ -26,7 +26,7 @@ from a2c_smcp.utils.text import cut, on_one_line
 
 __all__ = ["OwnTool", "context_tools", "own_tool"]
 
-OwnAnswer: TypeAlias = Callable[[ToolCall], Awaitable[ToolResult]]
+OwnAnswer: TypeAlias = Callable[[ToolCall], Awaitable[types.CallToolResult]]
 
 _COMPUTER: Final = {"type": "string", "description": "The name of the computer; list_computers has them."}
 
@@ -254,7 +254,7 @@ class _Reader:
             return "\n".join(["no documents" + (f" for {query!r}" if query else ""), *note])
         lines, room = list[str](), room - sum(map(len, note))
         for document in documents:
-            line = _document_line(computer, document)
+            line = _document_line(self._office.addresses.of(computer, document["uri"]), document)
             if lines and len(line) > room:
                 break
             lines.append(line)
@@ -316,8 +316,8 @@ class _Reader:
 
     def _place(self, uri: str, computer: str | None, *, document: bool = False) -> tuple[str, str]:
         """The computer and the URI that are meant: an address names both."""
-        if is_address(uri):
-            address = parse_address(uri)
+        if uri.startswith(SCHEME):
+            address = self._office.addresses.parse(uri)
             if address is None or address.uri is None:
                 raise BadRequestError(f"{cut(uri, 200)} is neither a window nor a document")
             return self._office.computer(address.computer), address.uri
@@ -370,11 +370,10 @@ def _ranked(documents: Sequence[DPEDocumentSummary], query: str) -> list[DPEDocu
     return [documents[number] for number in (*best, *rest)]
 
 
-def _document_line(computer: str, document: DPEDocumentSummary) -> str:
+def _document_line(uri: str, document: DPEDocumentSummary) -> str:
     facts = [str(document.get("file_type") or ""), f"{document.get('page_count') or 0} pages"]
     if document.get("last_modified"):
         facts.append(str(document["last_modified"]))
-    uri = address_of(computer, document["uri"]) or document["uri"]
     line = f"- {cut(document['title'], _MOST.summary)} ({', '.join(filter(None, facts))}): {uri}"
     summary = " ".join((document.get("summary") or "").split())
     return f"{line}\n  {cut(summary, _MOST.summary)}" if summary else line

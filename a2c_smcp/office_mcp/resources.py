@@ -1,4 +1,4 @@
-"""Windows and documents of an office as MCP resources: `a2c://<computer>/…`."""
+"""The resources of an office's computers as MCP resources: windows, documents, and whatever else they share."""
 
 import asyncio
 import json
@@ -8,42 +8,44 @@ from itertools import islice
 from typing import Any, Final
 
 import mcp_types as types
-from pydantic import ValidationError
 
+from a2c_smcp.agent.bounds import AnswerTooLargeError
 from a2c_smcp.agent.requests import page_of, read_document
 from a2c_smcp.agent.view import Part
-from a2c_smcp.errors import InternalError, SMCPError
+from a2c_smcp.errors import InvalidDPEURIError, NotFoundError, PayloadTooLargeError, SMCPError
 from a2c_smcp.mcp_server.changes import Changes
+from a2c_smcp.mcp_server.passed_meta import request_meta
 from a2c_smcp.mcp_server.resources import Completions, Contents, Listing, UnknownResourceError
-from a2c_smcp.office_mcp.addresses import (
-    SCHEME,
-    address_of,
-    desktop_address,
-    is_address,
-    parse_address,
-)
+from a2c_smcp.office_mcp.addresses import SCHEME, desktop_address
+from a2c_smcp.office_mcp.listed_resources import OWN_TEMPLATES, listed_resources, listed_template, read_contents
+from a2c_smcp.office_mcp.meta import own_result_meta
+from a2c_smcp.office_mcp.prompts import completions
+from a2c_smcp.office_mcp.shared_lists import SharedLists
+from a2c_smcp.office_mcp.subscriptions import HostSubscriptions
 from a2c_smcp.office_mcp.watching import WatchedOffice, window_uri
-from a2c_smcp.utils.dpe_uri import document_ref
-from a2c_smcp.utils.text import cut, harmless, in_log, printable, well_formed
+from a2c_smcp.utils.dpe_uri import document_ref, is_dpe_uri
+from a2c_smcp.utils.text import cut, in_log, printable, well_formed
+from a2c_smcp.utils.window_uri import is_window_uri
 
 __all__ = ["OfficeResources"]
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_NAME: Final = 500
 _MOST_COMPLETIONS: Final = 100
 _PAGES_TO_COMPLETE_FROM: Final = 5
-_DOCUMENT: Final = f"{SCHEME}{{computer}}/dpe/{{host}}/{{doc_ref}}"
 
 
 class OfficeResources:
-    """The windows and documents of an office as a `ResourceRoom`."""
+    """The resources of an office as a `ResourceRoom`."""
 
-    def __init__(self, office: WatchedOffice) -> None:
+    def __init__(self, office: WatchedOffice, shared: SharedLists) -> None:
         self._office = office
+        self._shared = shared
+        self._subscriptions = HostSubscriptions(office.agent)
 
     def announce_to(self, changes: Changes) -> None:
         """From now on, tell clients about changes in the office."""
+        office = self._office
 
         def update(computer: str, part: Part) -> None:
             if part is Part.DESKTOP:
@@ -52,20 +54,36 @@ class OfficeResources:
             else:
                 changes.updated(_documents_topic(computer))
 
-        self._office.on_resources = changes.resources_changed
-        self._office.on_update = update
+        def listed() -> None:
+            if office.resources_given:
+                changes.resources_changed()
+
+        def updated(notice: Mapping[str, Any]) -> None:
+            changes.updated(office.addresses.of(notice.get("computer", ""), notice["uri"]))
+
+        office.on_resources = changes.resources_changed
+        office.on_update = update
+        self._shared.on_resources = listed
+        office.agent.on("resource_updated")(updated)
+        changes.on_wanted = self._want
+
+    def _want(self, topic: str, wanted: bool) -> None:
+        address = self._office.addresses.parse(topic)
+        # Computers announce changes of windows and documents to everybody.
+        if address is not None and address.uri is not None and not _is_shown(address.uri):
+            self._subscriptions.want(address, wanted)
 
     # --- a room of resources
 
     def owns(self, uri: str) -> bool:
-        return is_address(uri)
+        return self._office.addresses.is_address(uri)
 
     def topic(self, uri: str) -> str:
-        """A computer announced that its windows or documents changed, but not which."""
-        address = parse_address(uri)
-        if address is None or address.uri is None:
+        """A computer announces that its windows or documents changed, but not which."""
+        address = self._office.addresses.parse(uri)
+        if address is None or address.uri is None or not _is_shown(address.uri):
             return uri
-        topic = _documents_topic if address.uri.startswith("dpe://") else _windows_topic
+        topic = _documents_topic if is_dpe_uri(address.uri) else _windows_topic
         return topic(address.computer)
 
     async def listing(self, offset: int, limit: int) -> Listing:
@@ -75,31 +93,65 @@ class OfficeResources:
         everything = [resource for resources in found for resource in resources]
         return Listing(everything[offset : offset + limit], offset + limit < len(everything))
 
-    async def read(self, uri: str) -> Sequence[Contents]:
-        address = parse_address(uri)
-        if address is None or (self._office.only not in (None, address.computer)):
+    async def read(self, uri: str) -> types.ReadResourceResult:
+        address = self._office.addresses.parse(uri)
+        if address is None:
             raise UnknownResourceError(uri)
         await self._office.usable()
-        agent = self._office.agent
         if address.uri is None:
-            windows = await agent.get_desktop(address.computer)
+            windows = await self._office.agent.get_desktop(address.computer)
             text = well_formed("\n\n".join(windows))
-            return [types.TextResourceContents(uri=uri, text=text, mime_type="text/plain")]
-        return [_contents(item, uri) for item in await agent.read_resource(address.computer, address.uri)]
+            desktop: Contents = types.TextResourceContents(uri=uri, text=text, mime_type="text/plain")
+            return types.ReadResourceResult(contents=[desktop])
+        try:
+            items, meta = await self._read(address.computer, address.uri)
+        except (NotFoundError, InvalidDPEURIError):
+            if _is_shown(address.uri) or address.computer not in self._office.computers:
+                raise
+            raise UnknownResourceError(uri) from None
+        contents = read_contents(items, address.computer, uri, self._office.addresses)
+        return types.ReadResourceResult(contents=contents, _meta=own_result_meta(meta))
+
+    async def _read(self, computer: str, uri: str) -> tuple[Sequence[Mapping[str, Any]], Mapping[str, Any] | None]:
+        """The contents and the `_meta` of a resource. What does not fit into one message comes in parts, and without
+        the `_meta` of the result.
+        """
+        agent = self._office.agent
+        try:
+            answer = await agent.read_resource_result(computer, uri, meta=dict(request_meta()) or None)
+        except AnswerTooLargeError:
+            raise
+        except PayloadTooLargeError:
+            return await agent.read_large_resource(computer, uri), None
+        return answer["contents"], answer.get("meta")
+
+    # --- templates
 
     async def templates(self) -> Sequence[types.ResourceTemplate]:
-        kinds = {
-            "desktop": (f"{SCHEME}{{computer}}/desktop", "What the programs of a computer show"),
-            "document": (_DOCUMENT, "A document of a computer: what it is, and with ?depth=pages its pages"),
-            "page": (f"{_DOCUMENT}/pages/{{page_index}}", "A page of a document, numbered from 0"),
-            "element": (f"{_DOCUMENT}/elements/{{element_id}}", "An element of a document: a table, a paragraph"),
-        }
-        return [
+        await self._office.usable()
+        found = [
             types.ResourceTemplate(name=name, uri_template=template, description=description)
-            for name, (template, description) in kinds.items()
+            for name, template, description in OWN_TEMPLATES
+            if self._office.only is None
         ]
+        for computer in self._office.computers:
+            shared = await self._shared.resources(computer)
+            found += [listed_template(each.template, computer, self._office.addresses) for each in shared.templates]
+        return found
 
     async def complete(self, template: str, name: str, typed: str, known: Mapping[str, str]) -> Completions:
+        for computer in self._office.computers:
+            shared = await self._shared.resources(computer)
+            for each in shared.templates:
+                if self._office.addresses.of(computer, each.template.uri_template) == template:
+                    ref = {"type": "ref/resource", "uri": each.template.uri_template}
+                    argument, context = {"name": name, "value": typed}, {"arguments": dict(known)} if known else None
+                    found = await self._office.agent.complete(computer, each.server, ref, argument, context)
+                    return completions(found)
+        return await self._complete_document(name, typed, known)
+
+    async def _complete_document(self, name: str, typed: str, known: Mapping[str, str]) -> Completions:
+        """Values for the office's own templates."""
         if name == "computer":
             return _first(self._office.computers, typed)
         if (computer := known.get("computer") or self._office.only) not in self._office.computers:
@@ -123,32 +175,25 @@ class OfficeResources:
 
     async def _resources(self, computer: str) -> list[types.Resource]:
         """The resources of a computer. A list that cannot be read now is left out."""
-        windows, documents = await asyncio.gather(
-            self._office.desktop(computer), self._office.documents(computer), return_exceptions=True
+        windows, documents, shared = await asyncio.gather(
+            self._office.desktop(computer),
+            self._office.documents(computer),
+            self._shared.resources(computer),
+            return_exceptions=True,
         )
-        found = [_resource(desktop_address(computer), "desktop", computer, "What its programs show", "text/plain")]
-        if isinstance(windows, SMCPError):
-            logger.warning("the windows of %s are not listed: %s", in_log(computer), printable(cut(str(windows))))
-        elif isinstance(windows, BaseException):
-            raise windows
-        else:
-            uris = [window_uri(window) for window in windows]
-            found += [
-                _resource(address, uri, computer, None, None)
-                for uri in uris
-                if (address := address_of(computer, uri)) is not None
-            ]
-        if isinstance(documents, SMCPError):
-            logger.warning("the documents of %s are not listed: %s", in_log(computer), printable(cut(str(documents))))
-        elif isinstance(documents, BaseException):
-            raise documents
-        else:
-            found += [
-                _resource(address, each["title"], computer, each.get("summary"), "application/json")
-                for each in documents["documents"]
-                if (address := address_of(computer, each["uri"])) is not None
-            ]
-        return found
+        for what, found in (("windows", windows), ("documents", documents), ("resources", shared)):
+            if isinstance(found, SMCPError):
+                logger.warning("the %s of %s are not listed: %s", what, in_log(computer), printable(cut(str(found))))
+            elif isinstance(found, BaseException):
+                raise found
+        assert not isinstance(shared, BaseException)
+        return listed_resources(
+            computer,
+            self._office.addresses,
+            [] if isinstance(windows, BaseException) else [window_uri(window) for window in windows],
+            [] if isinstance(documents, BaseException) else documents["documents"],
+            shared,
+        )
 
     async def _elements(self, computer: str, uri: str, pages: int) -> list[str]:
         """The ids of the elements on the first pages of a document."""
@@ -160,34 +205,17 @@ class OfficeResources:
         return list(dict.fromkeys(ids))
 
 
+def _is_shown(uri: str) -> bool:
+    """Whether a URI is that of a window or a document."""
+    return is_window_uri(uri) or is_dpe_uri(uri)
+
+
 def _windows_topic(computer: str) -> str:
     return f"{SCHEME}{json.dumps(computer)}/windows"
 
 
 def _documents_topic(computer: str) -> str:
     return f"{SCHEME}{json.dumps(computer)}/documents"
-
-
-def _resource(uri: str, name: str, computer: str, description: str | None, mime_type: str | None) -> types.Resource:
-    shown = printable(f"{cut(name, _LONGEST_NAME)} ({computer})")
-    return types.Resource(
-        uri=uri,
-        name=shown,
-        title=shown,
-        description=harmless(cut(description)) if description else None,
-        mime_type=mime_type,
-    )
-
-
-def _contents(item: Mapping[str, Any], uri: str) -> Contents:
-    """The contents from a computer, under the requested address and without the `_meta` of its server."""
-    known: dict[str, Any] = {"uri": uri, "mimeType": item.get("mimeType")}
-    try:
-        if isinstance(text := item.get("text"), str):
-            return types.TextResourceContents.model_validate({**known, "text": well_formed(text)})
-        return types.BlobResourceContents.model_validate({**known, "blob": item.get("blob")})
-    except ValidationError:
-        raise InternalError("the computer sent contents that are not MCP's") from None
 
 
 def _first(values: Iterable[str], typed: str) -> Completions:

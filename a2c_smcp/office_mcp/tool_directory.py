@@ -10,12 +10,14 @@ from itertools import islice
 from typing import Any, Final
 
 import mcp_types as types
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from a2c_smcp.office_mcp.addresses import Addresses
+from a2c_smcp.office_mcp.meta import tool_meta
 from a2c_smcp.office_mcp.search import SearchIndex, is_mostly_cjk
 from a2c_smcp.office_mcp.sizing import MODEL_SIZE
 from a2c_smcp.office_mcp.tool_names import tool_names
-from a2c_smcp.results import ANNOTATION_KEY, SERVER_KEY, TITLE_KEY
+from a2c_smcp.results import ANNOTATION_KEY, ICONS_KEY, META_KEY, SERVER_KEY, TITLE_KEY
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.bounded import BoundedDict
 from a2c_smcp.utils.json_sizes import json_or_none
@@ -40,6 +42,8 @@ class _DirectoryBounds:
     title: int = 200
     description: int = 1000
     annotations: int = 10_000
+    icons: int = 20_000
+    meta: int = 20_000
     indexed: int = 4000  # of one text, for a search
     indexed_of_a_computer: int = 1_000_000  # of all texts of one computer
     shown_of_a_tool: int = 4000  # of schemas and descriptions, on average over the tools of a computer
@@ -50,6 +54,7 @@ class _DirectoryBounds:
 _MOST: Final = _DirectoryBounds()
 #: A search is weak if no tool has more than this share of its words.
 _WEAK: Final = 0.5
+_ICONS: Final = TypeAdapter(list[types.Icon])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +65,10 @@ class OfficeTool:
     computer: str
     tool: SMCPTool
 
-    def as_mcp(self, room: int) -> "ListedTool":
+    def as_mcp(self, room: int, addresses: Addresses) -> "ListedTool":
         """The tool as MCP lists it, with schemas that every host can read. `room` is how many characters its schemas
-        and its description may have. If they have more, the schema is an outline, and the description is cut.
+        and its description may have. If they have more, the schema is an outline, and the description is cut. If only
+        one computer is served, title and description do not name it.
         """
         arguments, output = input_schema(self.tool["params_schema"]), output_schema(self.tool.get("return_schema"))
         if _size(arguments.schema) + _size(output.schema) > room:
@@ -73,15 +79,24 @@ class OfficeTool:
         about = cut(
             self.tool["description"] or self.tool["name"], min(MODEL_SIZE, max(room, _MOST.description_at_least))
         )
+        meta = self.tool.get("meta") or {}
         tool = types.Tool(
             name=self.name,
-            title=printable(f"{cut(_title(self.tool) or self.tool['name'], _MOST.title)} ({self.computer})"),
-            description=harmless(f"On {self.computer}: {about}"),
+            title=self._shown_title(addresses),
+            description=harmless(about if addresses.only is not None else f"On {self.computer}: {about}"),
             input_schema=arguments.schema or {"type": "object"},
             output_schema=output.schema,
             annotations=_annotations(self.tool),
+            icons=_icons(meta.get(ICONS_KEY)),
+            _meta=tool_meta(meta.get(META_KEY), self.computer, addresses, _MOST.meta),
         )
         return ListedTool(tool, (*arguments.changes, *output.changes), room - len(about))
+
+    def _shown_title(self, addresses: Addresses) -> str | None:
+        if addresses.only is not None:
+            title = _own_title(self.tool)
+            return printable(cut(title, _MOST.title)) if title else None
+        return printable(f"{cut(_title(self.tool) or self.tool['name'], _MOST.title)} ({self.computer})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +140,11 @@ class ToolDirectory:
         tools: Mapping[str, Sequence[SMCPTool]],
         short: Mapping[str, str] | None = None,
         *,
-        plain: bool = False,
+        only: str | None = None,
         news: SchemaNews | None = None,
     ) -> None:
         self.tools = tools
+        self._addresses = Addresses(only)
         self.left_out: dict[str, dict[str, tuple[str, ...]]] = {}
         """Of each computer the tools whose schemas do not say everything, and what they do not say."""
         self._news = news or SchemaNews()
@@ -137,7 +153,7 @@ class ToolDirectory:
             for computer, found in tools.items()
         }
         pairs = {(computer, tool["name"]): tool for computer, found in tools.items() for tool in found[:MOST_TOOLS]}
-        names = tool_names(pairs, short, plain=plain)
+        names = tool_names(pairs, short, plain=only is not None)
         self._by_pair = {pair: OfficeTool(names[pair], pair[0], tool) for pair, tool in pairs.items()}
         self.by_name = {entry.name: entry for entry in self._by_pair.values()}
         self._listing: list[types.Tool] = []
@@ -152,7 +168,7 @@ class ToolDirectory:
         """
         entries = list(islice(self._unlisted, 5))
         for entry in entries:
-            shown = entry.as_mcp(self._room[entry.computer])
+            shown = entry.as_mcp(self._room[entry.computer], self._addresses)
             self._room[entry.computer] = shown.room
             self._listing.append(shown.tool)
             if shown.left_out:
@@ -251,11 +267,15 @@ def _size(schema: Mapping[str, Any] | None) -> int:
 
 def _title(tool: SMCPTool) -> str | None:
     """The tool's title, or that of its annotations, where older servers put it."""
-    title = (tool.get("meta") or {}).get(TITLE_KEY)
-    if isinstance(title, str) and title:
+    if (title := _own_title(tool)) is not None:
         return title
     annotations = _annotations(tool)
     return annotations.title if annotations is not None else None
+
+
+def _own_title(tool: SMCPTool) -> str | None:
+    title = (tool.get("meta") or {}).get(TITLE_KEY)
+    return title if isinstance(title, str) and title else None
 
 
 def _annotations(tool: SMCPTool) -> types.ToolAnnotations | None:
@@ -264,6 +284,16 @@ def _annotations(tool: SMCPTool) -> types.ToolAnnotations | None:
         return None
     try:
         return types.ToolAnnotations.model_validate_json(raw)
+    except ValidationError:
+        return None
+
+
+def _icons(text: Any) -> list[types.Icon] | None:
+    """The icons of a tool from their JSON text; `None` if there are none, or if they are not MCP's."""
+    if not isinstance(text, str) or len(text) > _MOST.icons:
+        return None
+    try:
+        return _ICONS.validate_json(text) or None
     except ValidationError:
         return None
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from a2c_smcp.agent.types import Change
 from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.errors import BadRequestError, SMCPError
+from a2c_smcp.office_mcp.addresses import Addresses
 from a2c_smcp.office_mcp.agent import OfficeAgent
 from a2c_smcp.office_mcp.remembered_office import RememberedOffice, ToolsByComputer
 from a2c_smcp.office_mcp.tool_directory import SchemaNews, ToolDirectory
@@ -57,6 +58,7 @@ class WatchedOffice:
     ) -> None:
         self.agent = agent
         self.only = only
+        self.addresses = Addresses(only)
         self._short = short or {}
         self._schema_news = SchemaNews()
         self.directory = ToolDirectory({})
@@ -222,7 +224,7 @@ class WatchedOffice:
         known = {name: view.tools for name, view in views.items() if view.tools is not None}
         tools = {**self.remembered, **known}
         if tools != self.directory.tools:
-            self.directory = ToolDirectory(tools, self._short, plain=self.only is not None, news=self._schema_news)
+            self.directory = ToolDirectory(tools, self._short, only=self.only, news=self._schema_news)
             for each in self.directory.by_name.values():
                 self.known.put(each.name, (each.computer, each.tool["name"]))
             if self.tools_given:

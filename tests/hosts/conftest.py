@@ -17,6 +17,7 @@ from anyio.from_thread import start_blocking_portal
 from a2c_smcp.agent import LinkOptions
 from a2c_smcp.computer import Computer, SMCPComputerClient
 from a2c_smcp.server import APIKeyAuthentication
+from tests.hosts.everything import Places, everything
 from tests.server.harness import async_server
 
 ROOT = Path(__file__).parents[2]
@@ -91,3 +92,9 @@ def python_of(environment: str) -> str:
 
 def run(command: list[str], lab: Lab, **more: object) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, env=lab.env, capture_output=True, text=True, timeout=DEADLINE, check=False, **more)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.fixture(scope="session")
+def places() -> Iterator[Places]:
+    with everything() as found:
+        yield found

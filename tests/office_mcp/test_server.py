@@ -47,6 +47,7 @@ from tests.server.harness import Running, async_server, eventually
 OWN = ["list_computers", "see_desktop", "find_documents", "read_document"]
 SEARCH = ["search_tools", "call_tool"]
 both_eras = pytest.mark.parametrize("era", ERAS)
+TRACED: Any = {"traceparent": "00-1", "com.example/x": {"y": [1]}}
 
 
 @pytest.fixture(autouse=True)
@@ -124,18 +125,28 @@ async def test_a_call_reaches_its_computer_and_everything_comes_back(
         {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
         {"type": "resource", "resource": {"uri": "x://y", "text": "inside", "_meta": {"inner": 1}}},
     ]
-    reply = {"meta": {"inner": 1}, "content": content, "structuredContent": {"n": 1}, "isError": False}
+    meta = {"inner": 1, "a2c_tool_meta": {}, "io.modelcontextprotocol/serverInfo": {"name": "x", "version": "1"}}
+    reply = {"meta": meta, "content": content, "structuredContent": {"n": 1}, "isError": False}
     desk = await make_computer("desk", answering(reply))
     await make_computer("laptop")
     async with host(await make_agent(), era) as (client, _):
-        result = await client.call_tool("desk__echo", {"text": "hi"})
+        result = await client.call_tool("desk__echo", {"text": "hi"}, meta=TRACED)
         assert await say(client, "laptop__echo", text="other") == "other"
     [asked] = desk.requests(TOOL_CALL_EVENT)
     assert (asked["tool_name"], asked["params"], asked["timeout"]) == ("echo", {"text": "hi"}, 300)
     assert [item.type for item in result.content] == ["text", "image", "audio", "resource"]
     assert result.structured_content == {"n": 1}
     assert not result.is_error
-    assert "inner" not in result.model_dump_json()
+    # What the MCP server says is passed on, and what it or we say to our own clients is not.
+    assert asked["meta"] == TRACED
+    assert result.meta is not None
+    assert result.meta["inner"] == 1
+    assert set(result.meta) <= {"inner", "io.modelcontextprotocol/serverInfo"}
+    assert "a2c-office" in str(result.meta) or len(result.meta) == 1
+    text, *_, resource = result.content
+    assert text.meta == {"inner": 1}
+    assert isinstance(resource, types.EmbeddedResource)
+    assert resource.resource.meta == {"inner": 1}
 
 
 async def test_one_computer_only_keeps_the_names_of_its_tools(
@@ -153,7 +164,8 @@ async def test_one_computer_only_keeps_the_names_of_its_tools(
         assert "In the office" in await say(client, "list_computers")
         assert "desk" not in await say(client, "list_computers")
         uris = [resource.uri for resource in (await client.list_resources()).resources]
-        assert all(uri.startswith("a2c://laptop/") for uri in uris)
+        assert {"a2c://laptop/desktop", DOCUMENT} <= set(uris)
+        assert (await client.read_resource(DOCUMENT)).contents
         with pytest.raises(MCPError):
             await client.read_resource("a2c://desk/desktop")
 
@@ -255,24 +267,23 @@ async def test_a_name_that_never_was_is_answered_too(make_agent: MakeAgent, make
 
 
 @both_eras
-async def test_links_lead_through_the_office_or_say_that_they_do_not(
-    make_agent: MakeAgent, make_computer: MakeComputer, era: str
-) -> None:
+async def test_links_lead_through_the_office(make_agent: MakeAgent, make_computer: MakeComputer, era: str) -> None:
     links = [DOCUMENT, "window://h/main", "https://example.org/x", "file:///etc/passwd"]
     content = [{"type": "resource_link", "name": "n", "uri": uri} for uri in links]
     reply = {"meta": None, "content": content, "structuredContent": None, "isError": False}
     await make_computer("my pc", answering(reply))
     async with host(await make_agent(), era) as (client, _):
         [name] = [name for name in await names(client) if name not in OWN]
-        document, window, web, nowhere = (await client.call_tool(name, {})).content
+        document, window, web, file = (await client.call_tool(name, {})).content
         assert isinstance(document, types.ResourceLink)
         assert document.uri == "a2c://my%20pc/dpe/com.example.docs/report"
         assert (await client.read_resource(document.uri)).contents
         assert isinstance(window, types.ResourceLink)
         assert window.uri == "a2c://my%20pc/window/h/main"
         assert isinstance(web, types.ResourceLink)
-        assert isinstance(nowhere, types.TextContent)
-        assert "cannot be read from here" in nowhere.text
+        assert web.uri == "https://example.org/x"
+        assert isinstance(file, types.ResourceLink)
+        assert file.uri == "a2c://my%20pc/file//etc/passwd"
 
 
 async def test_a_server_that_allows_less_time_is_obeyed(make_agent: MakeAgent, make_computer: MakeComputer) -> None:
@@ -781,7 +792,7 @@ async def test_windows_and_documents_are_resources(
         assert {"a2c://my%20pc/desktop", window, document, "a2c://desk/desktop"} <= set(uris)
         [content] = (await client.read_resource(window)).contents
         assert isinstance(content, types.TextResourceContents)
-        assert (content.uri, content.text, content.meta) == (window, "hello", None)
+        assert (content.uri, content.text, content.meta) == (window, "hello", {"inner": 1})
         [content] = (await client.read_resource(f"{document}/pages/3?format=markdown")).contents
         assert isinstance(content, types.TextResourceContents)
         assert content.mime_type == "text/markdown"
