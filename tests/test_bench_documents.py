@@ -71,6 +71,8 @@ def test_the_table_takes_the_place_of_the_old_one() -> None:
     assert twice.count("| pdf |") == 2
     assert documents_part(twice) in twice
     assert documents_part("# Page\n") == ""
+    assert "busy" not in once
+    assert "11 processes shared 2\ncores" in with_table("# Page\n", [row], load=11.2, cores=2)
 
 
 def test_marks_of_readers_and_numbers_of_list_items_are_no_words() -> None:

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from a2c_smcp.agent.resource_requests import QuestionAction
-from a2c_smcp.errors import NotFoundError, SMCPError
+from a2c_smcp.errors import BadRequestError, NotFoundError, SMCPError
 from a2c_smcp.smcp import MAX_QUESTIONS, ToolQuestion
 
 __all__ = ["QUESTION_MODES", "QuestionAnswer", "QuestionCallback", "QuestionListeners"]
@@ -98,7 +98,12 @@ class _QuestionListener:
         if answer is None:
             return
         try:
-            await self._send(question, answer)
+            try:
+                await self._send(question, answer)
+            except BadRequestError as error:
+                # Otherwise the tool would wait for an answer until its call is out of time.
+                logger.warning("the answer to a question of %s does not fit: %s", question["req_id"], error)
+                await self._send(question, QuestionAnswer("cancel"))
         except NotFoundError:
             logger.info("question %s of %s was answered elsewhere", question["question_id"], question["req_id"])
         except SMCPError as error:

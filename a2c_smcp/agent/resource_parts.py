@@ -18,7 +18,7 @@ __all__ = ["MOST_BYTES", "PART_BYTES", "ResourceParts"]
 #: How much of a resource is read at most, if the caller gives no bound, and how much is asked for at once.
 MOST_BYTES: Final = 64 * 2**20
 PART_BYTES: Final = 2 * 2**20
-#: A text is cut between two characters.
+#: A text is cut between two characters: a part may have so many bytes less, or more if not even one character fits.
 _CUT: Final = 3
 
 
@@ -71,7 +71,8 @@ class ResourceParts:
         pieces = [_body(content) for content in part["contents"]]
         size = sum(len(body) for _, body in pieces)
         wanted = min(length, total - self.offset)
-        if not wanted - _CUT <= size <= wanted or (wanted > 0 and size == 0):
+        is_near = wanted - _CUT <= size <= min(wanted + _CUT, total - self.offset)
+        if not is_near or (wanted > 0 and size == 0):
             raise _wrong(f"has {size} bytes instead of {wanted}")
         self._total = total
         self._append(part, pieces)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from a2c_smcp.agent.questions import QuestionCallback
 from a2c_smcp.agent.types import ProgressCallback
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.smcp import (
@@ -52,6 +53,8 @@ class OfficeAgent(Protocol):
         *,
         req_id: str | None = None,
         on_progress: ProgressCallback | None = None,
+        on_question: QuestionCallback | None = None,
+        questions: Sequence[str] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> "CallToolResult":
         """Run a tool. Cancelling the task that waits cancels the call at the computer."""

@@ -13,7 +13,7 @@ from a2c_smcp.agent.requests import document_pages_uri, element_of, page_of, rea
 from a2c_smcp.agent.server_infos import servers_not_running
 from a2c_smcp.agent.view import Part
 from a2c_smcp.errors import BadRequestError, NotFoundError, PageOutOfRangeError, SMCPError
-from a2c_smcp.mcp_server.tools import ToolCall
+from a2c_smcp.mcp_server.tools import ToolCall, ToolResult
 from a2c_smcp.office_mcp.addresses import SCHEME
 from a2c_smcp.office_mcp.model_answers import answered
 from a2c_smcp.office_mcp.search import SearchIndex, words
@@ -26,7 +26,7 @@ from a2c_smcp.utils.text import cut, on_one_line
 
 __all__ = ["OwnTool", "context_tools", "own_tool"]
 
-OwnAnswer: TypeAlias = Callable[[ToolCall], Awaitable[types.CallToolResult]]
+OwnAnswer: TypeAlias = Callable[[ToolCall], Awaitable[ToolResult]]
 
 _COMPUTER: Final = {"type": "string", "description": "The name of the computer; list_computers has them."}
 

@@ -7,6 +7,8 @@ from typing import Final
 from a2c_smcp import __version__
 from a2c_smcp.mcp_server.server import ContextServer
 from a2c_smcp.office_mcp.agent import OfficeAgent
+from a2c_smcp.office_mcp.host_calls import HostCalls
+from a2c_smcp.office_mcp.host_tasks import TaskTimes
 from a2c_smcp.office_mcp.instructions import office_instructions
 from a2c_smcp.office_mcp.prompts import OfficePrompts
 from a2c_smcp.office_mcp.remembered_office import RememberedOffice
@@ -15,6 +17,8 @@ from a2c_smcp.office_mcp.shared_lists import SharedLists
 from a2c_smcp.office_mcp.tool_names import checked_labels
 from a2c_smcp.office_mcp.tools import OfficeTools, SearchMode
 from a2c_smcp.office_mcp.watching import WatchedOffice
+from a2c_smcp.smcp import ToolQuestion
+from a2c_smcp.utils.text import cut, printable
 
 __all__ = ["DEFAULT_TIMEOUT", "office_server"]
 
@@ -30,6 +34,7 @@ def office_server(
     search: SearchMode = "auto",
     timeout: int = DEFAULT_TIMEOUT,
     memory: RememberedOffice | None = None,
+    task_times: TaskTimes | None = None,
 ) -> ContextServer:
     """The office of an agent as an MCP server, to be run or mounted: `office_server(agent).http_app()`.
 
@@ -37,10 +42,12 @@ def office_server(
     tools, prompts and resources keep their names, as if its MCP servers were local. `short_names` maps computers to
     the labels in the names of their tools. `search` says whether hosts get every tool or a search tool: `auto` means a
     search from 40 tools on. `timeout` is how many seconds a tool may run. `memory` has the tools of the last time,
-    which hosts get while the office cannot be reached.
+    which hosts get while the office cannot be reached. `task_times` says when a call becomes a task, for hosts that
+    take tasks.
     """
     office = WatchedOffice(agent, computer, checked_labels(short_names or {}), memory)
-    tools = OfficeTools(office, search, timeout)
+    calls = HostCalls(_who_asks if computer is None else _as_it_is, task_times)
+    tools = OfficeTools(office, calls, search, timeout)
     shared = SharedLists(office)
     resources, prompts = OfficeResources(office, shared), OfficePrompts(office, shared, short_names or {})
     server = ContextServer(
@@ -62,8 +69,18 @@ def office_server(
         if prompts.given:
             server.changes.prompts_changed()
 
+    calls.serve(server.mcp)
     office.on_tools = tell_of_tools
     shared.on_prompts = tell_of_prompts
     resources.announce_to(server.changes)
     office.look()
     return server
+
+
+def _who_asks(question: ToolQuestion) -> str:
+    """What stands before a question: the person at the host sees many computers as one server."""
+    return f"{printable(cut(question.get('mcp_server', 'a tool')))} on {printable(question['computer'])} asks: "
+
+
+def _as_it_is(_: ToolQuestion) -> str:
+    return ""

@@ -5,6 +5,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 import mcp_types as types
@@ -13,8 +14,10 @@ from mcp.server.context import ServerRequestContext
 from a2c_smcp.errors import BadRequestError, ConnectionLostError, SMCPError
 from a2c_smcp.mcp_server.mcp_server_internals import connection_of, was_taken_back
 from a2c_smcp.mcp_server.passed_meta import passed_meta
-from a2c_smcp.mcp_server.tools import ToolCall
+from a2c_smcp.mcp_server.tools import ToolCall, ToolResult
 from a2c_smcp.office_mcp.argument_check import argument_problem
+from a2c_smcp.office_mcp.host_calls import HostCalls
+from a2c_smcp.office_mcp.hosted_calls import HostSide
 from a2c_smcp.office_mcp.model_answers import answered, failed_on_the_way, for_model, refused
 from a2c_smcp.office_mcp.own_tools import OwnTool, context_tools, own_tool
 from a2c_smcp.office_mcp.sizing import MODEL_SIZE
@@ -34,8 +37,11 @@ _DECIDED: Final = "a2c_smcp.office.search"
 class OfficeTools:
     """The tools of an office as a `ToolTable`. Every tool can be called by its name, whether it was listed or found."""
 
-    def __init__(self, office: WatchedOffice, search: SearchMode = "auto", timeout: int = 300) -> None:
+    def __init__(
+        self, office: WatchedOffice, calls: HostCalls, search: SearchMode = "auto", timeout: int = 300
+    ) -> None:
         self._office = office
+        self._calls = calls
         self._search = search
         self._timeout = timeout
         self._searches: bool | None = None
@@ -80,7 +86,9 @@ class OfficeTools:
 
     # --- calling
 
-    async def call_tool(self, call: ToolCall) -> types.CallToolResult:
+    async def call_tool(self, call: ToolCall) -> ToolResult:
+        if call.params.request_state is not None:
+            return await self._calls.resume(call)
         if (entry := self._office.directory.by_name.get(call.name)) is not None:
             return await self._run(call, entry.computer, entry.tool["name"], call.arguments)
         if (own := self._own.get(call.name)) is not None:
@@ -106,27 +114,31 @@ class OfficeTools:
             return f"{computer} is not in the office now, so {tool} cannot be called. In it: {others}."
         return f"{computer} has no tool {tool!r} any more: look at the list of tools again."
 
-    async def _run(
-        self, call: ToolCall, computer: str, tool: str, arguments: Mapping[str, Any]
+    async def _run(self, call: ToolCall, computer: str, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
+        return await self._calls.run(call, partial(self._call, call, computer, tool, arguments))
+
+    async def _call(
+        self, call: ToolCall, computer: str, tool: str, arguments: Mapping[str, Any], host: HostSide
     ) -> types.CallToolResult:
         agent = self._office.agent
         if agent.problem is not None:
             await self._office.usable()
         problem = agent.problem
         started = time.monotonic()
-        listener = call.progress if call.wants_progress else None
-        meta = passed_meta(call.context.meta) or None
+        run = partial(
+            agent.call_tool,
+            on_progress=host.on_progress,
+            on_question=host.on_question,
+            questions=host.modes,
+            meta=passed_meta(call.context.meta) or None,
+        )
         try:
             try:
-                result = await agent.call_tool(
-                    computer, tool, arguments, self._timeout, on_progress=listener, meta=meta
-                )
+                result = await run(computer, tool, arguments, self._timeout)
             except BadRequestError as error:
                 if not self._shorten(error):
                     raise
-                result = await agent.call_tool(
-                    computer, tool, arguments, self._timeout, on_progress=listener, meta=meta
-                )
+                result = await run(computer, tool, arguments, self._timeout)
         except asyncio.CancelledError:
             self._log_cancelled(call, computer, tool, time.monotonic() - started)
             raise
@@ -155,7 +167,7 @@ class OfficeTools:
         self._timeout = most
         return True
 
-    async def _answer(self, own: OwnTool, call: ToolCall) -> types.CallToolResult:
+    async def _answer(self, own: OwnTool, call: ToolCall) -> ToolResult:
         call.arguments = _tidy(call.arguments)
         # Arguments for another tool are checked against that tool's schema.
         given = {name: value for name, value in call.arguments.items() if name != "arguments"}
@@ -204,7 +216,7 @@ class OfficeTools:
             ),
         ]
 
-    async def _find(self, call: ToolCall) -> types.CallToolResult:
+    async def _find(self, call: ToolCall) -> ToolResult:
         await self._office.usable()
         office, query = self._office, call.arguments["query"]
         computer = office.computer(call.arguments["computer"]) if call.arguments.get("computer") else None
@@ -220,7 +232,7 @@ class OfficeTools:
         near = f"\nNone has most of these words. Less likely, by name: {cut(names)}" if names else ""
         return answered(f"{head}\n{described(found.best, computers=not one)}{near}")
 
-    async def _call_found(self, call: ToolCall) -> types.CallToolResult:
+    async def _call_found(self, call: ToolCall) -> ToolResult:
         office, wanted = self._office, call.arguments["tool"]
         named = office.only or call.arguments["computer"]
         await office.knows(lambda: office.directory.find(named, wanted))

@@ -35,7 +35,8 @@ def main() -> None:
                 print(f"    {share:.3f} {path.name}", file=sys.stderr)
     print(markdown_table(rows))
     if args.document:
-        args.document.write_text(with_table(args.document.read_text(), rows))
+        page = with_table(args.document.read_text(), rows, os.getloadavg()[2], os.cpu_count() or 1)
+        args.document.write_text(page)
 
 
 def _default_folder() -> Path:

@@ -29,6 +29,9 @@ can. "5-grams found" is our share of those five words in a
 row that at least two other readers find: the mean over the files that have 30 or more of them. The definitions are in
 `bench/documents/__init__.py`. Time and memory are those of our worker process."""
 
+_BUSY: Final = """The machine was busy with other work: {load:.0f} processes shared {cores}
+cores, so the seconds are longer than on a quiet machine."""
+
 
 def markdown_table(rows: Sequence[Measured]) -> str:
     lines = [f"| {' | '.join(_HEAD)} |", "|" + " --- |" * len(_HEAD)]
@@ -56,8 +59,12 @@ def _share(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def with_table(page: str, rows: Sequence[Measured]) -> str:
-    """The page with this table in the place of the one that it had, or at its end."""
-    made = f"{DOCUMENTS_BEGIN}\n\n{_WORDS}\n\n{markdown_table(rows)}\n\n{DOCUMENTS_END}"
+def with_table(page: str, rows: Sequence[Measured], load: float = 0.0, cores: int = 1) -> str:
+    """The page with this table in the place of the one that it had, or at its end.
+
+    `load` is how many processes wanted to run. If they were more than the cores, the page says so beside the seconds.
+    """
+    words = f"{_WORDS} {_BUSY.format(load=load, cores=cores)}" if load > cores else _WORDS
+    made = f"{DOCUMENTS_BEGIN}\n\n{words}\n\n{markdown_table(rows)}\n\n{DOCUMENTS_END}"
     old = documents_part(page)
     return page.replace(old, made) if old else f"{page.rstrip()}\n\n{made}\n"

@@ -6,7 +6,7 @@ import pytest
 
 from a2c_smcp.computer.mcp_clients.item_lists import ItemList
 from a2c_smcp.computer.resources.routing import Readable, find_target
-from a2c_smcp.computer.resources.shared_lists import MAX_PAGE, SharedItems, page_of
+from a2c_smcp.computer.resources.shared_lists import MAX_LISTED, MAX_PAGE, SharedItems, page_of
 from a2c_smcp.computer.watching.announcements import Listed, Watch
 from a2c_smcp.errors import SMCPError
 
@@ -49,6 +49,19 @@ async def test_every_item_comes_once_in_order_over_all_pages() -> None:
     ]
     assert walk(shared, ("prompts",)) == [[("y", "p"), ("y", "q")]]
     assert walk({}, ("prompts",)) == [[]]
+
+
+async def test_a_long_list_is_cut_and_the_others_are_whole() -> None:
+    shared = {
+        "long": await items(*(f"a:{n}" for n in range(12_000))),
+        "short": await items(*(f"b:{n}" for n in range(50)), templates=("b:{x}",)),
+        "other": await items(*(f"c:{n}" for n in range(12_000))),
+    }
+    found = [server for page in walk(shared, ("resources", "templates")) for server, _ in page]
+    assert len(found) == MAX_LISTED
+    assert found.count("short") == 51
+    assert abs(found.count("long") - found.count("other")) <= 1
+    assert shared["other"].lists("c:11999")
 
 
 async def test_a_page_fits_its_room_and_has_one_item_at_least() -> None:

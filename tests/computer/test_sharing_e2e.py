@@ -2,16 +2,20 @@
 
 import base64
 import json
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
 from mcp_types import Resource
 
+from a2c_smcp.agent import AgentHandler, AsyncSMCPAgentClient
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.mcp_clients import item_lists
 from a2c_smcp.computer.resources.shown import ResourceTimings
+from a2c_smcp.computer.socketio import SMCPComputerClient
+from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import (
     COMPLETE_EVENT,
     GET_CONFIG_EVENT,
@@ -28,8 +32,8 @@ from a2c_smcp.smcp import (
     UPDATE_RESOURCES_NOTIFICATION,
 )
 from a2c_smcp.wire import parse_response
-from tests.computer.fakes.computers import server, sharing
-from tests.computer.fakes.offices import Agent
+from tests.computer.fakes.computers import FAST, listed, server, sharing
+from tests.computer.fakes.offices import Agent, new_office, options
 from tests.computer.fakes.offices import watched as watched_within
 from tests.server.conftest import LIMITS
 from tests.server.harness import Running, eventually, heard
@@ -149,6 +153,72 @@ async def test_prompts_are_listed_used_and_completed(hub: Running, era: str) -> 
         assert await code(agent, GET_PROMPT_EVENT, mcp_server="?", name="greet") == 404
         assert await code(agent, COMPLETE_EVENT, mcp_server="s", ref={"type": "?"}, argument={}) == 400
         assert await code(agent, GET_PROMPT_EVENT, mcp_server="s", name="greet", arguments={"who": "deep"}) == 413
+
+
+@asynccontextmanager
+async def with_an_agent(
+    url: str, *servers: dict[str, Any], handler: AgentHandler | None = None
+) -> AsyncIterator[tuple[AsyncSMCPAgentClient, Computer]]:
+    """A computer and an agent of ours in one office."""
+    computer, office = Computer("pc", mcp_servers=servers, timings=FAST, resource_timings=PATIENT), new_office()
+    async with (
+        computer,
+        SMCPComputerClient(computer, options(url)) as client,
+        AsyncSMCPAgentClient(options(url), name="ada", handler=handler) as agent,
+    ):
+        await listed(computer)
+        await client.join_office(office)
+        await agent.join_office(office)
+        yield agent, computer
+
+
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+async def test_our_agent_uses_what_a_server_on_mcp_shares_over_http(
+    hub: Running, era: str, asking_http_server: str
+) -> None:
+    config: dict[str, Any] = {"name": "air", "type": "streamable", "protocol": era, "share": "all"}
+    config |= {"server_parameters": {"url": f"{asking_http_server}/mcp"}, "default_tool_meta": {"auto_apply": True}}
+    async with with_an_agent(hub.url, config) as (agent, _):
+        found = await agent.get_resources("pc")
+        assert [(it["uri"], it["mcp_server"]) for it in found["resources"]] == [("fleet://all", "air")]
+        assert [it["uriTemplate"] for it in found["templates"]] == ["seat://{row}/{letter}"]
+        assert (await agent.read_resource("pc", "fleet://all"))[0]["text"] == "two planes"
+        assert base64.b64decode((await agent.read_resource("pc", "seat://12/a"))[0]["blob"]) == b"12a"
+        [prompt] = (await agent.get_prompts("pc"))["prompts"]
+        assert (prompt["name"], prompt["title"]) == ("greet", "A greeting")
+        said = await agent.get_prompt("pc", "air", "greet", {"who": "Ann"})
+        assert said["messages"][0]["content"]["text"] == "Welcome aboard, Ann."
+        with pytest.raises(SMCPError) as refused:
+            await agent.get_prompt("pc", "air", "greet", {})
+        assert refused.value.code in (400, 500)  # servers differ in what they call it
+        ref, argument = {"type": "ref/prompt", "name": "greet"}, {"name": "who", "value": "An"}
+        assert (await agent.complete("pc", "air", ref, argument))["values"] == ["Anna"]
+        result = await agent.call_tool("pc", "passed_on", {}, timeout=20, meta={"traceparent": "00-1-2-01"})
+        assert result.content[0].text == "00-1-2-01"  # type: ignore[union-attr]
+        info = (await agent.get_config("pc"))["server_info"]["air"]
+        assert (info["title"], info["instructions"]) == ("An airline", "Book early.")
+
+
+async def test_our_agent_reads_a_large_body_follows_links_and_hears_of_changes(hub: Running) -> None:
+    size = 3 * LIMITS.max_message // 256 * 256
+    news: list[Any] = []
+
+    class Hears(AgentHandler):
+        def on_resource_updated(self, data: Any) -> None:
+            news.append(data)
+
+    async with with_an_agent(hub.url, sharing("s", share="all"), handler=Hears()) as (agent, computer):
+        await agent.call_tool("pc", "s.set_blob", {"uri": "note://picture", "size": size}, timeout=20)
+        [content] = await agent.read_large_resource("pc", "note://picture")
+        assert base64.b64decode(content["blob"]) == bytes(range(256)) * (size // 256)
+        await agent.call_tool("pc", "s.link", {"uri": "note://hidden"}, timeout=20)
+        assert (await agent.read_resource("pc", "note://hidden"))[0]["text"] == "behind a link"
+        await agent.subscribe_resource("pc", "note://one")
+        await agent.call_tool("pc", "s.set_resource", {"uri": "note://one", "text": "other"}, timeout=20)
+        await eventually(lambda: news)
+        assert news[0] == {"computer": "pc", "uri": "note://one"}
+        await agent.unsubscribe_resource("pc", "note://one")
+        assert computer._resources.shared.watched("s") == set()
 
 
 @ERAS

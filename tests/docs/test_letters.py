@@ -117,12 +117,12 @@ def test_a_notebook_of_an_older_version_is_read() -> None:
 
 
 def test_a_book_is_read_chapter_by_chapter_in_the_order_of_reading() -> None:
-    chapters = {"z.xhtml": "<h1>Soil</h1><p>It is black.", "a b.xhtml": "<p>No heading.", "locked.xhtml": "%&$"}
+    chapters = {"z.xhtml": "<h1>Page by page</h1><p>It is black.", "a b.xhtml": "<p>No heading.", "locked.xhtml": "%&$"}
     data = book(chapters, locked=["locked.xhtml"])
     document = opened("a.epub", data)
     assert (document.properties.title, document.properties.keywords) == ("The garden book", ["soil"])
     assert [(page.title, elements_text(page.elements)) for page in pages(document)] == [
-        ("Soil", "Soil\n\nIt is black."),
+        ("Page by page", "Page by page\n\nIt is black."),
         ("Page 2", "No heading."),
         ("Page 3", "This part of the book is encrypted: in/locked.xhtml"),
         ("Page 4", "This part of the book is missing or broken: in/gone.xhtml"),

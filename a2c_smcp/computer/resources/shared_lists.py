@@ -17,7 +17,11 @@ from a2c_smcp.errors import BadRequestError
 from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.wire import codec
 
-__all__ = ["MAX_PAGE", "SharedItems", "SharedPage", "page_of"]
+__all__ = ["MAX_LISTED", "MAX_PAGE", "SharedCounts", "SharedItems", "SharedPage", "page_of"]
+
+#: How many items all pages together have. An agent takes 10,000, and would refuse them all if there were more. So the
+#: servers share this number: one with a long list does not push out the others.
+MAX_LISTED: Final = 9500
 
 #: How many items a page has at most. All together have about `_PAGE_VALUES` values at most.
 MAX_PAGE: Final = 500
@@ -93,9 +97,10 @@ def page_of(
 ) -> SharedPage:
     """The items of these kinds from the cursor on, as many as a page and `room` bytes hold. Each has `mcp_server`.
 
+    Of long lists only the beginning is in the pages; everything in them can be read all the same.
     Raises `BadRequestError` for a cursor that is not one of ours, or whose server does not share anything now.
     """
-    shelves = [(server, kind, getattr(items, kind)) for server, items in shared.items() for kind in kinds]
+    shelves = _shelves(shared, kinds)
     at, start = _place(cursor, shelves)
     page: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
     size = values = count = 0
@@ -113,6 +118,20 @@ def page_of(
             count += 1
         start = 0
     return SharedPage(page, None)
+
+
+def _shelves(
+    shared: Mapping[SERVER_NAME, SharedItems], kinds: Sequence[str]
+) -> list[tuple[SERVER_NAME, str, Sequence[bytes]]]:
+    """The items of each server and kind, those with few items whole."""
+    shelves: dict[tuple[SERVER_NAME, str], Sequence[bytes]] = {
+        (server, kind): getattr(items, kind) for server, items in shared.items() for kind in kinds
+    }
+    left = MAX_LISTED
+    for number, key in enumerate(sorted(shelves, key=lambda key: len(shelves[key]))):
+        shelves[key] = shelves[key][: left // (len(shelves) - number)]
+        left -= len(shelves[key])
+    return [(server, kind, items) for (server, kind), items in shelves.items()]
 
 
 def _values(item: bytes) -> int:

@@ -1,6 +1,7 @@
 """Books (`.epub`), by a walk of our own over their chapters in the order of reading."""
 
 import posixpath
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Final
@@ -20,6 +21,8 @@ __all__ = ["open_document"]
 
 _CONTAINER: Final = "META-INF/container.xml"
 _ENCRYPTION: Final = "META-INF/encryption.xml"
+_NO_TITLE: Final = re.compile(r"Page \d+")
+"""The title of a page without a heading, which counts the pages of its chapter only."""
 
 
 @dataclass(slots=True)
@@ -47,7 +50,7 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> ReadDocu
     # A book may name a chapter many times to make it long. Each is read once.
     for chapter in dict.fromkeys(contents.chapters):
         for page in _chapter(package, chapter, locked):
-            title = f"Page {len(pages) + 1}" if page.title.startswith("Page ") else page.title
+            title = f"Page {len(pages) + 1}" if _NO_TITLE.fullmatch(page.title) else page.title
             pages.append(Page(title, page.elements))
     return ReadDocument(pages, Properties(contents.title, contents.subjects, contents.description), package.read)
 
