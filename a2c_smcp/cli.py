@@ -133,6 +133,22 @@ class ConnectionFlags:
 
 
 @dataclass(frozen=True)
+class DrainFlags:
+    """Fields of `DrainTimes`."""
+
+    drain: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="Seconds from SIGTERM or Ctrl-C to the end, at most: clients move to other servers, and calls finish.",
+        ),
+    ] = 30.0
+    drain_announce: Annotated[
+        float, typer.Option(min=0, help="Seconds of these in which the clients are told to move, one after the other.")
+    ] = 5.0
+
+
+@dataclass(frozen=True)
 class LimitFlags:
     """Fields of `Limits`."""
 
@@ -194,12 +210,13 @@ class ClusterFlags:
 def server(
     *,
     context: typer.Context,
-    host: Annotated[str, typer.Option(help="Address to bind.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(envvar="A2C_HOST", help="Address to bind.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(envvar="A2C_PORT", min=0, max=65535, help="Port to bind; 0 picks one and prints it.")
     ] = 7000,
     keys: KeyFlags,
     connections: ConnectionFlags,
+    ending: DrainFlags,
     limits: LimitFlags,
     cluster: ClusterFlags,
     log_level: LogLevelOption = "info",
@@ -211,6 +228,7 @@ def server(
     with quick_imports():
         from a2c_smcp.server.auth import KeyFileError
         from a2c_smcp.server.cli import ServerOptions, UsageProblem, serve
+        from a2c_smcp.server.draining import DrainTimes
         from a2c_smcp.server.limits import Limits
 
     configure_logging(log_level, log_format)
@@ -225,6 +243,7 @@ def server(
                 allowed_hosts=tuple(keys.allowed_host or ()),
                 cluster_keys=tuple(keys.cluster_key or ()),
                 limits=Limits(**vars(limits)),
+                drain=DrainTimes(ending.drain, ending.drain_announce),
                 **vars(connections),
                 **vars(cluster),
             )

@@ -199,7 +199,8 @@ class _Engine(engineio_internals.AsyncClient):
                 await self._give_up_session(headers)
             return str(error) or "no answer in time"
         if response.status >= 400:
-            self.failure = aiohttp.ClientResponseError(response.request_info, (), status=response.status)
+            said = (await response.read())[:200].decode("utf-8", "replace")
+            self.failure = aiohttp.ClientResponseError(response.request_info, (), status=response.status, message=said)
         return response
 
     async def _request_once(

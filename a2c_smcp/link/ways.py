@@ -14,6 +14,7 @@ from a2c_smcp.errors import ConnectionLostError, ProxyError, UntrustedCertificat
 from a2c_smcp.link.proxies import Proxy
 from a2c_smcp.link.transports import Transport
 from a2c_smcp.utils.engineio_internals import NO_GREETING
+from a2c_smcp.utils.text import on_one_line
 
 __all__ = ["Failure", "attempts", "explain", "unreachable"]
 
@@ -24,6 +25,8 @@ _ATTEMPTS: Final[dict[Transport, tuple[tuple[str, ...], ...]]] = {
     "polling": (("polling",),),
 }
 _PROXY_ADVICE: Final = "correct --proxy or the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
+#: How the answer of a server of ours begins that takes no clients now. What others say is not shown.
+_NOT_READY: Final = "not ready: "
 _NOT_GREETED: Final = "it opens, but no Socket.IO server answers"
 
 
@@ -77,6 +80,8 @@ def explain(error: Exception, url: str, proxy: Proxy | None) -> Failure:
             )
         case aiohttp.WSServerHandshakeError():
             return Failure(f"the websocket is refused with HTTP status {error.status}")
+        case aiohttp.ClientResponseError() if error.status == 503 and error.message.startswith(_NOT_READY):
+            return Failure(f"it is {on_one_line(error.message.strip())}")
         case aiohttp.ClientResponseError():
             return Failure(f"it answers with HTTP status {error.status}")
         case aiohttp.ClientConnectorError():

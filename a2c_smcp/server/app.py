@@ -1,7 +1,8 @@
 """The ASGI application that `a2c server` runs: the Socket.IO endpoint, health, readiness, metrics."""
 
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -11,6 +12,7 @@ import socketio
 from a2c_smcp.errors import ForbiddenError
 from a2c_smcp.server.admission import peer_of
 from a2c_smcp.server.auth import AuthenticationProvider, OpenAuthentication
+from a2c_smcp.server.draining import Draining, DrainTimes
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.loop_lag import measured_lag
 from a2c_smcp.server.metrics import Metrics
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from a2c_smcp.server.cluster.tie import ClusterTie
 
 __all__ = ["ServerApp", "create_app"]
+
+logger = logging.getLogger(__name__)
 
 
 def create_app(
@@ -97,7 +101,9 @@ class ServerApp:
         self.namespace = namespace
         self._metrics = metrics
         self._tie = tie
-        self._draining = False
+        self._endpoint = f"/{socketio_path.strip('/')}/"
+        self.draining = Draining(namespace)
+        """The end of this process: `draining.hurry()` ends its waits."""
         self._drained = False
         self._socketio = socketio.ASGIApp(sio, other_asgi_app=self._http, socketio_path=socketio_path)
 
@@ -107,26 +113,31 @@ class ServerApp:
         elif self._drained and scope["type"] == "http":
             await _respond(send, 503, b"shutting down\n")
         elif (refusal := self._foreign_name(scope)) is not None:
-            await self._refuse(scope, send, refusal)
+            await self._refuse(scope, receive, send, refusal)
+        elif (reason := self.not_ready()) is not None and self._is_new(scope):
+            await _deny(scope, receive, send, 503, f"not ready: {reason}\n".encode())
         else:
             _trust_proxies_only(scope)
             if scope["type"] == "http" and scope["method"] == "POST" and await self._refuse_large_post(scope, send):
                 return
             await self._socketio(scope, self._watching(scope, receive), send)
 
-    async def drain(self, seconds: float) -> None:
-        """Refuse new requests from now on, and wait until the running ones are answered and their answers written,
-        for this many seconds at most.
+    async def drain(self, times: DrainTimes | float, tell: Callable[[str], None] = logger.info) -> None:
+        """Take no new clients from now on, let those that are here move to other processes, and wait until running
+        requests are answered and their answers written. A number is the seconds that this may take.
 
         Stop the web server next: it closes the connections, and the clients connect again. After a Socket.IO disconnect
         they would not.
         """
-        self._draining = True
-        await self.namespace.drain(seconds)
-        # The clients will connect to other processes. There, their names must be free at once.
-        await self.namespace.registry.release()
+        if not isinstance(times, DrainTimes):
+            times = DrainTimes(times)
+        await self.draining.drain(times, tell)
         self._drained = True
         release_polls(self.sio)
+
+    def not_ready(self) -> str | None:
+        """Why this process takes no new clients now; `None` if it does."""
+        return "draining" if self.draining.begun else self.namespace.registry.unavailable()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         async with AsyncExitStack() as stack:
@@ -146,7 +157,7 @@ class ServerApp:
             case "/healthz":
                 status, body = 200, b"ok\n"
             case "/readyz":
-                reason = "draining" if self._draining else self.namespace.registry.unavailable()
+                reason = self.not_ready()
                 status, body = (503, f"{reason}\n".encode()) if reason else (200, b"ready\n")
             case "/metrics":
                 status, body = 200, await self._rendered_metrics()
@@ -177,19 +188,23 @@ class ServerApp:
             return error
         return None
 
-    async def _refuse(self, scope: ASGIMessage, send: Send, error: ForbiddenError) -> None:
+    async def _refuse(self, scope: ASGIMessage, receive: Receive, send: Send, error: ForbiddenError) -> None:
         address = _address(scope)
         self.namespace.admission.address_log.warn(address, "refused a request from %s: %s", address, error)
-        if scope["type"] == "http":
-            await _respond(send, 403, f"{error}\n".encode())
-        else:
-            await send({"type": "websocket.close"})
+        await _deny(scope, receive, send, 403, f"{error}\n".encode())
+
+    def _is_new(self, scope: ASGIMessage) -> bool:
+        """Whether a request wants a new session, or one that is not here. A load balancer asks the next process when a
+        process that is not ready refuses such a request.
+        """
+        if not scope["path"].startswith(self._endpoint):
+            return False
+        return open_socket(self.sio, _session_in(scope)) is None
 
     # Engine.IO would check the length of a POST only after its first part has arrived.
 
     async def _refuse_large_post(self, scope: ASGIMessage, send: Send) -> bool:
-        sid = parse_qs(scope["query_string"].decode("latin-1")).get("sid", [""])[0]
-        socket = open_socket(self.sio, sid)
+        socket = open_socket(self.sio, _session_in(scope))
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         if socket is None or int(length) <= socket.limit:
             return False
@@ -217,6 +232,23 @@ class ServerApp:
         )
 
 
+def _session_in(scope: ASGIMessage) -> str:
+    """The id of the Engine.IO session that a request names; empty if it wants a new one."""
+    query: str = scope["query_string"].decode("latin-1")
+    return parse_qs(query).get("sid", [""])[0]
+
+
+async def _deny(scope: ASGIMessage, receive: Receive, send: Send, status: int, body: bytes) -> None:
+    """Answer a request or the handshake of a websocket."""
+    if scope["type"] == "http":
+        await _respond(send, status, body)
+    elif "websocket.http.response" in (scope.get("extensions") or {}):
+        await _respond(send, status, body, kind="websocket.http.response")
+        await receive()  # see `guarded_websocket`
+    else:
+        await send({"type": "websocket.close"})  # which web servers answer with 403
+
+
 def _address(scope: ASGIMessage) -> str:
     return str(scope["client"][0]) if scope.get("client") else "unknown"
 
@@ -229,9 +261,15 @@ def _trust_proxies_only(scope: ASGIMessage) -> None:
 
 
 async def _respond(
-    send: Send, status: int, body: bytes, *, head: bool = False, headers: Sequence[tuple[bytes, bytes]] = ()
+    send: Send,
+    status: int,
+    body: bytes,
+    *,
+    head: bool = False,
+    headers: Sequence[tuple[bytes, bytes]] = (),
+    kind: str = "http.response",
 ) -> None:
     length = str(len(body)).encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", length), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if head else body})
+    await send({"type": f"{kind}.start", "status": status, "headers": headers})
+    await send({"type": f"{kind}.body", "body": b"" if head else body})

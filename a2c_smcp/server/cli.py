@@ -1,13 +1,15 @@
 """`a2c server`: options, the listening socket, and a clean exit."""
 
+import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
 from a2c_smcp.server.app import ServerApp, create_app
 from a2c_smcp.server.auth import APIKeyAuthentication, AuthenticationProvider, Key, OpenAuthentication, load_keys
 from a2c_smcp.server.cluster.options import ClusterOptions, parse_keys, parse_servers
+from a2c_smcp.server.draining import DrainTimes
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.terminal.screen import say
@@ -46,6 +48,7 @@ class ServerOptions:
     cluster_keys: tuple[str, ...] = ()
     cluster_key_file: Path | None = None
     accept_unsigned: bool = False
+    drain: DrainTimes = field(default_factory=DrainTimes)
 
 
 def serve(options: ServerOptions) -> None:
@@ -65,9 +68,39 @@ def serve(options: ServerOptions) -> None:
         open_to_all = " (no API key: every program on this machine)" if isinstance(auth, OpenAuthentication) else ""
         GracefulServer(
             _config(app, options),
-            ready=lambda: say(f"a2c server ready on {address}{open_to_all}", err=True),
-            ending=lambda: app.drain(2.0),
+            ready=_Readiness(app, f"on {address}{open_to_all}").tell,
+            ending=lambda: app.drain(options.drain, tell=lambda text: say(f"a2c server {text}", err=True)),
+            hurry=app.draining.hurry,
+            hang_up=_keep_running,
         ).run([listener])
+
+
+class _Readiness:
+    """Says when the server is ready: at once, or when NATS lets it."""
+
+    def __init__(self, app: ServerApp, where: str) -> None:
+        self._app = app
+        self._where = where
+        self._waiting: asyncio.Task[None] | None = None
+
+    def tell(self) -> None:
+        self._waiting = asyncio.create_task(self._tell())
+
+    async def _tell(self) -> None:
+        # A process that joins others takes a moment, which is worth no line.
+        for _ in range(40):
+            if self._app.not_ready() is None:
+                break
+            await asyncio.sleep(0.05)
+        else:
+            say(f"a2c server listens {self._where}, but is not ready: {self._app.not_ready()}", err=True)
+        while self._app.not_ready() is not None:  # noqa: ASYNC110 - a process is asked, not told
+            await asyncio.sleep(0.05)
+        say(f"a2c server ready {self._where}", err=True)
+
+
+def _keep_running() -> None:
+    logger.warning("SIGHUP: this server reads its keys and certificates only at its start; it goes on as before")
 
 
 def _authentication(options: ServerOptions) -> AuthenticationProvider:

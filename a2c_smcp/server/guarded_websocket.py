@@ -12,6 +12,9 @@ documented, and relies on this:
   frames of one read are decoded in one go, and pongs for a peer that does not read pile up.
 - `eof_received` does nothing, so a transport may be closed later. `connection_lost` may be handed on later: until then
   the application waits, and what it sends is dropped by the transport. Why: many peers may go at one moment.
+- An answer to the handshake that is not a websocket is kept as `initial_response`, and `handshake_complete` is not set.
+  Why: uvicorn would log an error for each client that is not let in. It is set here when the application takes the next
+  message after its answer.
 - With `close_sent`, `shutdown` closes and sends no close frame. Why: `conn` refuses to send one after the peer's, and
   that exception would end the server's shutdown.
 - Its `queue` may be any object with `put_nowait`, `get` and `empty`. It calls `start_keepalive` when the websocket is
@@ -184,6 +187,8 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         if self.queue.empty() and self._has_frames and not self._feeding:
             self._feed()
         message = await self.queue.get()
+        if self.initial_response is not None:
+            self.handshake_complete = True
         if self.queue.empty() and not self._has_frames:
             self._resume()
         return message

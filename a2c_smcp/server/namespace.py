@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from a2c_smcp.server.sockets import BoundedAsyncSocket, unwritten_sockets
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     JOIN_OFFICE_EVENT,
+    MOVING_NOTIFICATION,
     QUESTION_EVENT,
     SMCP_NAMESPACE,
     TOOL_PROGRESS_EVENT,
@@ -40,6 +42,12 @@ __all__ = ["SMCPNamespace"]
 
 logger = logging.getLogger(__name__)
 
+#: Seconds between two looks at what is left, while the process ends.
+_LOOK: Final = 0.02
+#: Seconds that clients may take to read the last answers.
+_READ_SECONDS: Final = 2.0
+#: Clients that are told to move between two looks, whatever their number: a thousand in a second.
+_MOVED_AT_ONCE: Final = 20
 #: Joins and leaves of one session that may be under way. All but the first wait for the one before.
 _MOST_CHANGES: Final = 8
 
@@ -93,6 +101,25 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         """How many requests of agents wait for the answer of a computer."""
         return len(self._relays)
 
+    @property
+    def sessions(self) -> int:
+        """How many clients are connected."""
+        return len(self._clients)
+
+    async def move_clients(self, seconds: float, announce: float) -> None:
+        """Tell all clients to connect to another process, within `announce` seconds, and wait until they have gone,
+        for this long at most. Meanwhile everything is served as before.
+        """
+        loop, told = asyncio.get_running_loop(), set[str]()
+        until = loop.time() + seconds
+        at_a_time = max(_MOVED_AT_ONCE, math.ceil(len(self._clients) * _LOOK / announce) if announce else 0)
+        while self._clients and (left := until - loop.time()) > 0 and self.registry.has_others():
+            waiting = [sid for sid in self._clients if sid not in told]
+            for sid in waiting[: at_a_time if announce else None]:
+                told.add(sid)
+                await self.emit(MOVING_NOTIFICATION, {"within": round(left, 3)}, to=sid)
+            await asyncio.sleep(_LOOK)
+
     async def drain(self, seconds: float) -> None:
         """Refuse new requests from now on, and wait until the answers to the running ones are written, for this long
         at most.
@@ -101,8 +128,11 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         try:
             async with asyncio.timeout(seconds):
                 # Polling here costs the hot path of a request nothing.
-                while self._relays or self._serving or unwritten_sockets(self.server):  # noqa: ASYNC110
-                    await asyncio.sleep(0.02)
+                while self._relays or self._serving:  # noqa: ASYNC110
+                    await asyncio.sleep(_LOOK)
+                async with asyncio.timeout(_READ_SECONDS):
+                    while unwritten_sockets(self.server):  # noqa: ASYNC110
+                        await asyncio.sleep(_LOOK)
         except TimeoutError:
             what = "%d requests were still waiting for an answer, and %d clients had not read what they got"
             logger.warning(what, len(self._relays), len(unwritten_sockets(self.server)))

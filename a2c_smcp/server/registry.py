@@ -47,6 +47,12 @@ class Registry(Protocol):
         """The agent of an office."""
 
     def counts(self) -> Counts: ...
+    def has_others(self) -> bool:
+        """Whether another process could take the clients of this one."""
+
+    async def retire(self) -> None:
+        """Say to the other processes that this one is about to end, and takes no clients."""
+
     async def release(self) -> None:
         """Give up every membership of this process at once, because it is about to end."""
 
@@ -127,6 +133,12 @@ class LocalRegistry(MemoryRegistry):
 
     async def leave(self, sid: str, request: LeaveOfficeReq) -> Transition:  # type: ignore[override]
         return super().leave(sid, request)
+
+    def has_others(self) -> bool:
+        return False
+
+    async def retire(self) -> None:
+        """Nobody else needs to know."""
 
     async def release(self) -> None:
         """The members end with this process."""

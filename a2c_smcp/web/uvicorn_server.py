@@ -31,7 +31,8 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class GracefulServer(uvicorn.Server):
-    """Calls `ready` when it serves requests, and `ending` after a signal, before connections are closed.
+    """Calls `ready` when it serves requests, and `ending` after a signal, before connections are closed. A second
+    signal calls `hurry`, a third one ends at once. SIGHUP calls `hang_up`, if it is given.
 
     With `signals=False` the command that it is a part of handles signals: set `should_exit` to end it.
     """
@@ -42,12 +43,17 @@ class GracefulServer(uvicorn.Server):
         *,
         ready: Callable[[], None],
         ending: Callable[[], Awaitable[None]],
+        hurry: Callable[[], None] = lambda: None,
+        hang_up: Callable[[], None] | None = None,
         signals: bool = True,
     ) -> None:
         super().__init__(config)
         self._handshake_seconds = config.bounds.header_timeout
         self._ready = ready
         self._ending = ending
+        self._hurry = hurry
+        self._hurried = False
+        self._hang_up = hang_up
         self._signals = (signal.SIGINT, signal.SIGTERM) if signals else ()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -69,8 +75,21 @@ class GracefulServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         # uvicorn's own method raises the signal again after its shutdown, so that a clean exit has status -15.
         before = {each: signal.signal(each, self.handle_exit) for each in self._signals}
+        if self._hang_up is not None and hasattr(signal, "SIGHUP"):  # Windows has none
+            before[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._on_hang_up)
         try:
             yield
         finally:
             for each, handler in before.items():
                 signal.signal(each, handler)
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        if self.should_exit and not self._hurried:
+            self._hurried = True
+            self._hurry()
+        else:
+            super().handle_exit(sig, frame)
+
+    def _on_hang_up(self, sig: int, frame: Any) -> None:
+        assert self._hang_up is not None
+        self._hang_up()

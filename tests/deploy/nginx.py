@@ -46,10 +46,18 @@ def nginx(folder: Path, config: str, certificate: Certificate, servers: Mapping[
     temporary = "".join(
         f"{what}_temp_path {folder}/{what};" for what in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
-    (folder / "nginx.conf").write_text(
-        f"daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;\n"
-        f"events {{}}\nhttp {{ access_log off; {temporary} include a2c.conf; }}\n"
-    )
+    main = (FILES / "nginx.conf").read_text()
+    for old, new in (
+        ("worker_processes auto;", f"daemon off; master_process off; pid {folder}/nginx.pid;"),
+        ("worker_rlimit_nofile 65536;", ""),  # a test may have fewer
+        ("error_log stderr warn;", f"error_log {folder}/error.log;"),
+        ("worker_connections 32768;", "worker_connections 1024;"),
+        ("access_log off;", f"access_log off; {temporary}"),
+        ("include /etc/nginx/conf.d/*.conf;", "include a2c.conf;"),
+    ):
+        assert old in main, f"nginx.conf has no {old!r}"
+        main = main.replace(old, new)
+    (folder / "nginx.conf").write_text(main)
     command = [program(), "-p", str(folder), "-c", str(folder / "nginx.conf")]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:

@@ -39,25 +39,34 @@ def unit(name: str) -> configparser.SectionProxy:
     return parser["Service"]
 
 
-def started(words: list[str]) -> Process:
-    """A server by its options, but for its port."""
-    at = words.index("--port")
-    return Process(*words[:at], *words[at + 2 :], A2C_API_KEY="key")
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    (tmp_path / "api.key").write_text("key\n")
+    (tmp_path / "api.key").chmod(0o600)
+    return tmp_path / "api.key"
+
+
+def started(words: list[str], key: Path) -> Process:
+    """A server by its options, but for its port and the file of its key."""
+    line = " ".join(words).replace("${A2C_HOST}", "127.0.0.1")
+    line = re.sub(r"(--api-key-file[= ])\S+", rf"\g<1>{key}", line)
+    return Process(*re.sub(r"--port[= ]\S+", "", line).split())
 
 
 @pytest.mark.parametrize("name", ["server-1", "server-2"])
-def test_the_servers_of_the_compose_file_start_and_pass_their_health_check(compose: Any, name: str) -> None:
+def test_the_servers_of_the_compose_file_start_and_pass_their_health_check(compose: Any, name: str, key: Path) -> None:
     service = compose["services"][name]
     command, *words = service["command"]
     assert command == "server"
     environment = service["environment"]
-    assert set(environment) == {"A2C_API_KEY", "A2C_NATS", "A2C_NATS_CREDS", "A2C_CLUSTER_KEY_FILE"}
+    assert set(environment) == {"A2C_NATS", "A2C_NATS_CREDS", "A2C_CLUSTER_KEY_FILE"}, "no key is in there"
+    assert int(service["stop_grace_period"].removesuffix("s")) >= drain_of(words) + 2
     mounted = {volume.split(":")[1]: volume.split(":")[0] for volume in service["volumes"]}
     assert {mounted[environment[name]] for name in ("A2C_NATS_CREDS", "A2C_CLUSTER_KEY_FILE")} == {
         "./nats/keys/server.creds",
         "./nats/keys/cluster.key",
     }
-    process = started(words)
+    process = started(words, key)
     try:
         kind, _, flag, check = service["healthcheck"]["test"]
         assert (kind, flag) == ("CMD", "-c")
@@ -76,12 +85,12 @@ def test_the_compose_file_mounts_what_there_is_and_names_its_own_services(compos
         for source in [volume.partition(":")[0] for volume in service.get("volumes", [])]:
             if source.startswith("./nats/keys/"):
                 assert source.removeprefix("./nats/keys/") in make_files("a2c", NODES), source
-            elif source.startswith("./") and source != "./certificates":
+            elif source.startswith("./") and source not in ("./certificates", "./api.key"):
                 assert (DEPLOY / source).is_file(), source
     assert set(re.findall(r"nats://([\w-]+):4222", services["server-1"]["environment"]["A2C_NATS"])) <= set(services)
-    replaced = re.findall(r"s/([\d.:]+)/([\w-]+):\d+/", " ".join(services["nginx"]["command"]))
+    replaced = re.findall(r"s/([\d.:]+)/([\w-]+):\d+ resolve/", " ".join(services["nginx"]["command"]))
     config = (DEPLOY / "nginx" / "cluster.conf").read_text()
-    assert len(replaced) == config.count("max_fails=1")
+    assert len(replaced) == config.count("max_fails=0;") and "zone a2c" in config
     for address, name in replaced:
         assert f"server {address} " in config
         assert name in services
@@ -146,11 +155,51 @@ def last_word(nats: "subprocess.Popen[bytes]", port: int, hello: bytes) -> str:
         time.sleep(0.02)
 
 
-def test_the_unit_of_the_server_starts_one() -> None:
-    program, command, *words = shlex.split(unit("a2c-server@.service")["ExecStart"])
+def drain_of(words: list[str]) -> int:
+    """The seconds that a command gives its drain."""
+    return int(re.findall(r"--drain[= ](\d+)", " ".join(words))[0])
+
+
+def test_the_unit_of_the_server_starts_one(key: Path) -> None:
+    service = unit("a2c-server@.service")
+    program, command, *words = shlex.split(service["ExecStart"])
     assert (Path(program).name, command) == ("a2c", "server")
-    process = started(words)
+    assert int(service["TimeoutStopSec"]) >= drain_of(words) + 2
+    loaded = service["LoadCredential"].partition(":")[0]
+    assert words[words.index("--api-key-file") + 1] == f"%d/{loaded}"
+    process = started(words, key)
     assert process.stop()[0] == 0
+
+
+def test_the_unit_for_nats_hands_over_the_files_that_nats_setup_makes() -> None:
+    text = (DEPLOY / "systemd" / "a2c-server@.service.d" / "nats.conf").read_text()
+    loaded = dict(re.findall(r"^LoadCredential=([\w.]+):(\S+)$", text, re.MULTILINE))
+    assert set(loaded) <= set(make_files("a2c", NODES)) and set(re.findall(r"%d/([\w.]+)", text)) == set(loaded)
+
+
+def test_nats_alone_works_as_it_is_deployed_with_the_keys_that_nats_setup_makes(tmp_path: Path, key: Path) -> None:
+    config = (DEPLOY / "nats" / "one.conf").read_text()
+    client, monitor = free_ports(2)
+    for old, new in (
+        ("store_dir: /data", f"store_dir: {tmp_path}"),
+        ("port: 4222", f"listen: 127.0.0.1:{client}"),
+        ("127.0.0.1:8222", f"127.0.0.1:{monitor}"),
+    ):
+        assert old in config
+        config = config.replace(old, new)
+    write_files(tmp_path / "keys", make_files("a2c", NODES))
+    (tmp_path / "one.conf").write_text(config)
+    keys = [("--nats-creds", "server.creds"), ("--cluster-key-file", "cluster.key")]
+    options = [word for option, name in keys for word in (option, str(tmp_path / "keys" / name))]
+    with (tmp_path / "log").open("wb") as output:
+        nats = subprocess.Popen([nats_binary(), "-c", str(tmp_path / "one.conf")], stdout=output, stderr=output)
+    try:
+        # The line "ready" comes when the server has its lease, so NATS has let it in.
+        server = Process("--nats", f"nats://127.0.0.1:{client}", *options)
+        assert server.stop()[0] == 0
+    finally:
+        nats.kill()
+        nats.wait()
 
 
 def test_the_unit_of_the_computer_names_options_that_there_are() -> None:

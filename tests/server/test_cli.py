@@ -9,7 +9,6 @@ import re
 import signal
 import ssl
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,9 +26,6 @@ from a2c_smcp.link.office_link import OfficeLink
 from tests.forked import A2C, shared
 from tests.server.harness import eventually
 from tests.server.raw import CLOSE, connect, frame, receive_until, upgrade
-
-#: The same, with more patience for the calls that still run when it is stopped: the one who answers may be held up.
-PATIENT = "from a2c_smcp.server import cli; cli._DRAIN_SECONDS = 30.0; from a2c_smcp.cli import main; main()"
 
 
 class Process:
@@ -89,7 +85,7 @@ async def test_a_stop_answers_what_runs_and_clients_know_that_they_may_come_back
         await asyncio.sleep(0.5)
         return {"tools": [], "req_id": "1"}
 
-    with running(command=(sys.executable, "-c", PATIENT)) as process:
+    with running() as process:
         options = LinkOptions(process.url, transport=transport)  # type: ignore[arg-type]
         async with (
             OfficeLink(options, {"client:get_tools": slowly}) as computer,
@@ -116,7 +112,7 @@ async def test_a_call_that_does_not_end_does_not_hold_up_the_stop() -> None:
         called.set()
         await asyncio.sleep(300)
 
-    with running() as process:
+    with running("--drain", "1") as process:
         options = LinkOptions(process.url)
         async with OfficeLink(options, {"client:tool_call": never}) as computer, OfficeLink(options, {}) as agent:
             await computer.join(Membership("computer", "c", "o"))

@@ -33,7 +33,7 @@ def test_a_server_starts_stops_and_hears_signals_where_ours_does() -> None:
     library.has(uvicorn.Server, ["handle_exit"])
     library.says(uvicorn.Server.serve, "with self.capture_signals():")
     library.says(uvicorn.Server._serve, "await self.startup(sockets=sockets)", "await self.shutdown(sockets=sockets)")
-    library.is_overridden(GracefulServer, uvicorn.Server, "startup", "shutdown", "capture_signals")
+    library.is_overridden(GracefulServer, uvicorn.Server, "startup", "shutdown", "capture_signals", "handle_exit")
 
 
 async def test_the_protocols_have_what_ours_use_of_them() -> None:
@@ -45,7 +45,7 @@ async def test_the_protocols_have_what_ours_use_of_them() -> None:
     protocols.has(FlowControl(http.transport), ["read_paused", "write_paused", "pause_reading", "resume_reading"])
     websocket: Any = WebSocketsSansIOProtocol(config, ServerState(), {})
     protocols.has(websocket, ["transport", "config", "loop", "logger", "queue", "read_paused", "writable"])
-    protocols.has(websocket, ["close_timeout", "close_sent", "conn"])
+    protocols.has(websocket, ["close_timeout", "close_sent", "conn", "initial_response", "handshake_complete"])
     protocols.says(WebSocketsSansIOProtocol.handle_connect, "self.scope:", "self.response = ")
     protocols.says(WebSocketsSansIOProtocol.shutdown, "if self.close_sent:")
     websockets.has(websocket.conn, ["max_message_size", "data_to_send", "state"])
@@ -83,7 +83,7 @@ _HTTP = [
             GuardedWebSocket,
             WebSocketsSansIOProtocol,
             [
-                *("connection_lost", "data_received", "handle_connect", "handle_ping", "pause_writing"),
+                *("connection_lost", "data_received", "eof_received", "handle_connect", "handle_ping", "pause_writing"),
                 *("receive", "resume_writing", "shutdown", "start_keepalive"),
             ],
         ),

@@ -15,7 +15,18 @@ import msgspec
 from a2c_smcp.server.lookalikes import skeleton
 from a2c_smcp.server.offices import Member
 
-__all__ = ["Entry", "claim_key", "claim_keys", "encode_claim", "lease_key", "leased_process", "read_claim"]
+__all__ = [
+    "Entry",
+    "ProcessInfo",
+    "claim_key",
+    "claim_keys",
+    "encode_claim",
+    "encode_lease",
+    "lease_key",
+    "leased_process",
+    "read_claim",
+    "read_lease",
+]
 
 _LEASE: Final = "n."
 _CLAIM: Final = "m."
@@ -29,6 +40,34 @@ class Entry:
     key: str
     revision: int
     value: bytes | None
+
+
+class ProcessInfo(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a lease says about its process. Older processes say less."""
+
+    host: str
+    pid: int
+    version: str = ""
+    keys: tuple[str, ...] = ()
+    """Fingerprints of the keys that it accepts. It signs with the first one."""
+    accepts_unsigned: bool = False
+    draining: bool = False
+    """Whether it is about to end, and takes no clients."""
+
+
+_LEASE_READER: Final = msgspec.json.Decoder(ProcessInfo)
+
+
+def encode_lease(info: ProcessInfo) -> bytes:
+    return msgspec.json.encode(info)
+
+
+def read_lease(entry: Entry) -> ProcessInfo | None:
+    """What a lease says; `None` if no server of ours can have written it."""
+    try:
+        return _LEASE_READER.decode(entry.value or b"")
+    except msgspec.DecodeError:
+        return None
 
 
 def lease_key(process: str) -> str:

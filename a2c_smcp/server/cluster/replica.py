@@ -8,7 +8,17 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from a2c_smcp.server.cluster import tuning
-from a2c_smcp.server.cluster.keys import Entry, claim_key, encode_claim, lease_key, leased_process, read_claim
+from a2c_smcp.server.cluster.keys import (
+    Entry,
+    ProcessInfo,
+    claim_key,
+    encode_claim,
+    encode_lease,
+    lease_key,
+    leased_process,
+    read_claim,
+    read_lease,
+)
 from a2c_smcp.server.directory import Directory
 from a2c_smcp.server.offices import Member, MemberChange
 from a2c_smcp.utils.bounded import BoundedDict
@@ -29,6 +39,8 @@ class Replica:
         self.directory = Directory()
         self.revision = 0
         self._leases: dict[str, int] = {}
+        self.about: dict[str, ProcessInfo | None] = {}
+        """What each lease says about its process; `None` if it says nothing that we understand."""
         self._claims: dict[str, _Claim] = {}
         self._graves: BoundedDict[str, int] = BoundedDict(tuning.BOUNDS.graves)
         self._keys_of: dict[str, set[str]] = {}
@@ -94,6 +106,7 @@ class Replica:
         self._doubted = {entry.key: entry.revision for entry in kept}
         self.revision = max(self.revision, others.revision)
         self._leases, self._claims, self._graves = others._leases, others._claims, others._graves
+        self.about = others.about
         self._keys_of, self._places, self._left = others._keys_of, others._places, others._left
         changes = self._changes_of(known)
         self._visible = {sid: member for sid in self._places if (member := self._now(sid)) is not None}
@@ -115,7 +128,8 @@ class Replica:
     def _entries(self) -> Iterable[Entry]:
         """What is known, as entries of the bucket."""
         for process, revision in self._leases.items():
-            yield Entry(lease_key(process), revision, b"")
+            info = self.about[process]
+            yield Entry(lease_key(process), revision, encode_lease(info) if info else b"")
         for key, claim in self._claims.items():
             yield Entry(key, claim.revision, encode_claim(claim.member))
 
@@ -134,8 +148,10 @@ class Replica:
         known = process in self._leases
         if entry.value is None:
             self._leases.pop(process, None)
+            self.about.pop(process, None)
         else:
             self._leases[process] = entry.revision
+            self.about[process] = read_lease(entry)
         if known == (process in self._leases):
             return ()
         # A session that is moving has two claims.

@@ -5,6 +5,7 @@ name when it wakes up. A lease that has ended does not come back: the process be
 """
 
 import asyncio
+import hashlib
 import logging
 import os
 import secrets
@@ -16,11 +17,13 @@ from typing import Final, Self
 
 import msgspec
 
+from a2c_smcp import __version__
 from a2c_smcp.errors import InternalError
 from a2c_smcp.server.cluster import clock, tuning
 from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
 from a2c_smcp.server.cluster.connection import OUT_OF_REACH, NatsConnection, end_tasks
-from a2c_smcp.server.cluster.keys import lease_key
+from a2c_smcp.server.cluster.keys import ProcessInfo, encode_lease, lease_key
+from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.cluster.replica import Replica
 from a2c_smcp.server.cluster.watcher import ReplicaWatcher
 from a2c_smcp.server.offices import MemberChange
@@ -71,6 +74,7 @@ class Tenure(ABC):
         self._bucket = Bucket(connection)
         self._watcher = ReplicaWatcher(self._bucket, self._on_changes)
         self._lease: Lease | None = None
+        self._info = _about_us(connection.options)
         self._trouble: str | None = _NO_LEASE
         self._over = asyncio.Event()
         self._released = False
@@ -133,6 +137,17 @@ class Tenure(ABC):
     def unavailable(self) -> str | None:
         """Why nobody could join now; `None` if joins work."""
         return self._trouble if self._lease is None or self._connection.is_connected else OUT_OF_REACH
+
+    def has_others(self) -> bool:
+        """Whether another process could take the clients of this one."""
+        about = self.replica.about
+        return any(info is None or not info.draining for process, info in about.items() if process != self.process)
+
+    async def retire(self) -> None:
+        """Say to the other processes that this one is about to end, and takes no clients."""
+        self._info = msgspec.structs.replace(self._info, draining=True)
+        if self._lease is not None and self._connection.is_connected:
+            await self._renew(self._lease)
 
     def check(self) -> None:
         """Raise `InternalError` unless the lease is valid at this moment."""
@@ -208,7 +223,7 @@ class Tenure(ABC):
         process = secrets.token_urlsafe(16)
         await self.began(process)
         asked_at = clock.now()
-        revision = await self._bucket.write(lease_key(process), _about_us(), 0, self._options.lease)
+        revision = await self._bucket.write(lease_key(process), encode_lease(self._info), 0, self._options.lease)
         await self.reached(revision)
         if not self._released:
             self._over.clear()
@@ -252,7 +267,7 @@ class Tenure(ABC):
         asked_at, known = clock.now(), self.revision
         key = lease_key(lease.process)
         try:
-            revision = await self._bucket.write(key, _about_us(), lease.revision, self._options.lease)
+            revision = await self._bucket.write(key, encode_lease(self._info), lease.revision, self._options.lease)
         except WrongRevisionError:
             await self._look_after(lease, key)
             return
@@ -285,6 +300,7 @@ class Tenure(ABC):
             self._trouble = trouble
 
 
-def _about_us() -> bytes:
-    """What a lease says about its process, for people who look at the bucket."""
-    return msgspec.json.encode({"host": socket.gethostname(), "pid": os.getpid()})
+def _about_us(options: ClusterOptions) -> ProcessInfo:
+    """What the other processes, and people who look at the bucket, are told about this process."""
+    keys = tuple(hashlib.sha256(b"a2c cluster key " + key).hexdigest()[:16] for key in options.keys)
+    return ProcessInfo(socket.gethostname(), os.getpid(), __version__, keys, options.accept_unsigned)

@@ -16,6 +16,7 @@ from tests.nats_server import NatsServer
 from tests.server.conftest import MakePeer
 from tests.server.harness import DEADLINE, Peer, async_server, eventually, heard
 from tests.server.test_cli import running
+from tests.server.test_draining import status_of
 from tests.server.test_scenarios import code, join, request_for
 
 LEASE = 12
@@ -128,8 +129,9 @@ async def test_a_process_that_was_stopped_for_longer_than_its_lease_does_nothing
         after = calling(agent, "c", "after")
         await eventually(lambda: successor.started["after"])
         after.cancel()
-        back = await make_peer(stays, url=stopped.url)
         await eventually(lambda: len(stays.namespace.registry.processes) == 2)
+        await eventually(lambda: status_of(f"{stopped.url}/readyz") == 200)
+        back = await make_peer(stays, url=stopped.url)
         async with asyncio.timeout(DEADLINE):
             # The others may know of its new lease before it does; until then a join is 500.
             while tuple(await join(back, "computer", "back", office)) != (True, None):  # noqa: ASYNC110

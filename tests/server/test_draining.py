@@ -1,0 +1,112 @@
+"""The end of a server process: who is told, who is waited for, and what a second signal does."""
+
+import asyncio
+import signal
+import time
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from a2c_smcp.errors import ConnectionLostError
+from a2c_smcp.link.interface import LinkOptions, Membership
+from a2c_smcp.link.office_link import OfficeLink
+from tests.nats_server import NatsServer
+from tests.server.conftest import MakePeer
+from tests.server.harness import Running, eventually, heard
+from tests.server.test_cli import Process, running
+from tests.server.test_scenarios import join, request_for
+
+CALL = {"agent": "a", "req_id": "1", "computer": "c", "tool_name": "t", "params": {}, "timeout": 300}
+
+
+def status_of(url: str) -> int:
+    try:
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def handshake(process: Process, session: str = "") -> int:
+    return status_of(f"{process.url}/socket.io/?EIO=4&transport=polling{session}")
+
+
+@asynccontextmanager
+async def a_call_that_runs(url: str) -> AsyncIterator["asyncio.Task[Any]"]:
+    """A call that ends when its connection does."""
+    called = asyncio.Event()
+
+    async def never(_: Any) -> Any:
+        called.set()
+        await asyncio.sleep(300)
+
+    async with AsyncExitStack() as exits:
+        computer = await exits.enter_async_context(OfficeLink(LinkOptions(url), {"client:tool_call": never}))
+        agent = await exits.enter_async_context(OfficeLink(LinkOptions(url), {}))
+        await computer.join(Membership("computer", "c", "o"))
+        await agent.join(Membership("agent", "a", "o"))
+        asking = asyncio.create_task(agent.request("client:tool_call", CALL, 300))
+        await eventually(called.is_set)
+        yield asking
+        await asyncio.gather(asking, return_exceptions=True)
+
+
+async def test_one_process_waits_for_its_calls_says_so_and_a_second_signal_ends_it_at_once() -> None:
+    with running() as process:
+        stderr = process.popen.stderr
+        assert stderr is not None
+        async with a_call_that_runs(process.url) as asking:
+            process.popen.send_signal(signal.SIGHUP)
+            assert "SIGHUP" in await asyncio.to_thread(stderr.readline)
+            assert status_of(f"{process.url}/readyz") == 200 and handshake(process) == 200
+            process.popen.send_signal(signal.SIGTERM)
+            assert "1 requests are still running" in await asyncio.to_thread(stderr.readline)
+            assert status_of(f"{process.url}/readyz") == 503 and status_of(f"{process.url}/healthz") == 200
+            assert handshake(process) == 503 and handshake(process, "&sid=nobodys") == 503
+            with pytest.raises(ConnectionLostError, match="503"):
+                await OfficeLink(LinkOptions(process.url, transport="websocket"), {}).open()
+            assert not asking.done()
+            began = time.monotonic()
+            status, said = await asyncio.to_thread(process.stop, signal.SIGINT)
+            assert time.monotonic() - began < 20, "well before the 30 s of the drain"
+    assert status == 0 and "1 requests were lost" in said and "Traceback" not in said
+
+
+async def test_clients_that_do_not_move_are_served_until_the_drain_ends(
+    nats: NatsServer, prefix: str, office: str, make_peer: MakePeer
+) -> None:
+    options = ("--nats", nats.url, "--nats-prefix", prefix, "--drain", "6")
+    with running(*options) as one, running(*options) as other:
+        agent = await make_peer(Running(other.url, None, None))
+        computer = await make_peer(
+            Running(one.url, None, None),
+            setup=lambda peer: peer.answer("client:get_tools", lambda _: {"tools": [], "req_id": "1"}),
+        )
+        await join(agent, "agent", "a", office)
+        await join(computer, "computer", "c", office)
+        await eventually(lambda: heard(agent, "notify:enter_office"))
+        began = time.monotonic()
+        stopping = asyncio.create_task(asyncio.to_thread(one.stop))
+        (told,) = await eventually(lambda: heard(computer, "notify:moving"))
+        assert 0 < told["within"] <= 6
+        assert await agent.call("client:get_tools", request_for("client:get_tools")) == {"tools": [], "req_id": "1"}
+        status, said = await stopping
+        assert status == 0 and "1 clients move" in said and "Traceback" not in said
+        assert time.monotonic() - began > 3.9, "it was kept"
+        await eventually(lambda: heard(agent, "notify:leave_office"))
+    assert not computer.connected
+
+
+async def test_two_processes_that_stop_together_do_not_wait_for_each_other(nats: NatsServer, prefix: str) -> None:
+    options = ("--nats", nats.url, "--nats-prefix", prefix)
+    with running(*options) as one, running(*options) as other:
+        async with OfficeLink(LinkOptions(one.url), {}), OfficeLink(LinkOptions(other.url), {}):
+            began = time.monotonic()
+            ends = await asyncio.gather(asyncio.to_thread(one.stop), asyncio.to_thread(other.stop))
+            assert time.monotonic() - began < 20, "well before the 30 s of the drain"
+    assert [status for status, _ in ends] == [0, 0]
