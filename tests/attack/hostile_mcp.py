@@ -3,6 +3,7 @@
 hostile_mcp.py blare FILE BYTES  when FILE is there: a line of so many bytes, full of `[]`, and no newline before
 hostile_mcp.py resources FILE WINDOWS DOCUMENTS  when FILE is there: lists so many of them, all on one page
 hostile_mcp.py tools FILE  while FILE is there: other tools all the time
+hostile_mcp.py storm FILE  while FILE is there: says all the time that its lists and its window have changed
 hostile_mcp.py large COUNT BYTES  lists windows that have so many bytes each
 """
 
@@ -50,6 +51,19 @@ def change_tools(file: str, tools: list[dict[str, Any]]) -> None:
         time.sleep(0.001)
 
 
+def storm(file: str, listed: list[dict[str, Any]]) -> None:
+    wait_for(file)
+    number = 0
+    while os.path.exists(file):
+        number += 1
+        listed[1:] = [{"uri": f"note:{number}", "name": "n"}]
+        for what in ("resources/list_changed", "prompts/list_changed"):
+            send({"method": f"notifications/{what}"})
+        send({"method": "notifications/resources/updated", "params": {"uri": "window://hostile/0"}})
+        if number % 10 == 0:
+            time.sleep(0.001)
+
+
 def list_many(file: str, windows: int, documents: int, listed: list[dict[str, Any]]) -> None:
     wait_for(file)
     listed += resources(windows, documents)
@@ -70,15 +84,22 @@ def main() -> None:
         listed, window = resources(int(options[0]), 0), "x" * int(options[1])
     elif mode == "blare":
         threading.Thread(target=blare, args=(options[0], int(options[1])), daemon=True).start()
+    elif mode == "storm":
+        listed = resources(1, 0)
+        threading.Thread(target=storm, args=(options[0], listed), daemon=True).start()
     elif mode == "tools":
         threading.Thread(target=change_tools, args=(options[0], tools), daemon=True).start()
     else:
         file, *counts = options
         threading.Thread(target=list_many, args=(file, *map(int, counts), listed), daemon=True).start()
     capabilities = {"tools": {"listChanged": True}, "resources": {"subscribe": True, "listChanged": True}}
+    if mode == "storm":
+        capabilities["prompts"] = {"listChanged": True}
     answers: dict[str, Any] = {
         "tools/list": {"tools": tools},
         "resources/list": {"resources": listed},
+        "resources/templates/list": {"resourceTemplates": []},
+        "prompts/list": {"prompts": [{"name": "p"}]},
         "resources/subscribe": {},
         "resources/unsubscribe": {},
         "ping": {},

@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,13 +60,16 @@ def test_a_line_of_300_megabytes_is_not_kept(tmp_path: Path) -> None:
 
 def test_a_hundred_thousand_resources_hold_nobody_up(tmp_path: Path) -> None:
     go = tmp_path / "go"
-    attacker = hostile("resources", str(go), "10500", "100500")
+    attacker = {**hostile("resources", str(go), "10500", "100500"), "share": "all"}
     with target(tmp_path) as server, honest_pair(server, config=[attacker]) as pair:
         quiet = pair.quiet()
 
         def attack() -> None:
             go.touch()
-            pair.computer.says("500 windows over the first 10000 and 500 documents over the first 100000")
+            pair.computer.says(
+                "500 windows over the first 10000 and 500 documents over the first 100000"
+                " and 11000 resources over the first 100000"
+            )
 
         # What follows, subscribing and reading, is still going on when this ends.
         during = pair.watch(attack, at_least=10)
@@ -74,6 +78,21 @@ def test_a_hundred_thousand_resources_hold_nobody_up(tmp_path: Path) -> None:
         # Its page alone has ten megabytes of JSON. Without slices nobody would be answered for half a minute.
         assert during.slowest < 200 * quiet.slowest
         assert during.mean < 40 * quiet.mean
+
+
+def test_changes_without_end_of_everything_that_is_shared_hold_nobody_up(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    attacker = {**hostile("storm", str(go)), "share": "all"}
+    with target(tmp_path) as server, honest_pair(server, config=[attacker]) as pair:
+        before = memory(pair.computer)
+
+        def attack() -> None:
+            go.touch()
+            time.sleep(1.5)
+            go.unlink()
+
+        pair.unharmed_by(attack)
+        assert memory(pair.computer) - before < 100
 
 
 @contextmanager

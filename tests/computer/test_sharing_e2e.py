@@ -26,6 +26,7 @@ from a2c_smcp.smcp import (
     READ_RESOURCE_EVENT,
     RESOURCE_UPDATED_NOTIFICATION,
     SUBSCRIBE_RESOURCE_EVENT,
+    TOOL_CALL_EVENT,
     UNSUBSCRIBE_RESOURCE_EVENT,
     UPDATE_DESKTOP_NOTIFICATION,
     UPDATE_PROMPTS_NOTIFICATION,
@@ -267,6 +268,13 @@ async def test_an_agent_hears_of_the_resources_that_it_subscribed_to(hub: Runnin
         await eventually(lambda: heard(agent, RESOURCE_UPDATED_NOTIFICATION), 30)
         await agent.disconnect()
         await eventually(lambda: not computer._resources.shared.watched("s"))
+
+
+async def test_a_large_meta_is_refused(hub: Running) -> None:
+    async with watched(hub.url, server("a")) as (agent, _):
+        call = {"tool_name": "a.echo", "params": {"text": "x"}, "timeout": 20}
+        assert await code(agent, TOOL_CALL_EVENT, **call, meta={"x": "y" * 300_000}) == 400
+        assert (await agent.ask(TOOL_CALL_EVENT, **call, meta={"x": "y" * 100_000}))["isError"] is False
 
 
 async def test_a_body_over_one_message_is_read_in_parts(hub: Running) -> None:

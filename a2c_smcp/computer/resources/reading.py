@@ -178,7 +178,7 @@ class ResourceReader:
         `InternalError` if it fails.
         """
         connection = self._sharing(server)
-        await self._shown.shared.prompts_current(_LIST_SECONDS)
+        await self._shown.shared.prompts_current(_LIST_SECONDS, server)
         items = self._shown.shared.items([server]).get(server)
         if items is None or name not in items.prompt_names:
             raise NotFoundError(f"Server {server} does not have this prompt", {"name": cut(name, 500)})

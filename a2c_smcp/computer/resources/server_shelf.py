@@ -32,7 +32,6 @@ class ServerShelf:
         self.has_list = False
         """Whether its list was read."""
         self._ignored: str | None = None
-        self._has_hidden_windows = False
         self.has_failed = False
         """Whether its list could not be read the last time."""
         self.refresher = Refresher()
@@ -60,18 +59,17 @@ class ServerShelf:
         """Every how many seconds its windows are read; `None` if it says when they change."""
         return None if self.connection.can_subscribe or not self.is_shown else self.connection.config.poll
 
+    @property
+    def unshown_windows(self) -> int:
+        """How many windows the server lists that are not shown because it does not say when they change."""
+        listed = self.connection.listed
+        return 0 if listed is None or self.connection.share == "none" else listed.unshown[WINDOWS]
+
     def log_ignored(self) -> None:
-        """Log which resources are ignored, if they are not the same as before. Log once that windows are not shown."""
+        """Log which resources are ignored, if they are not the same as before."""
         before, self._ignored = self._ignored, self.connection.ignored_resources
         if self._ignored is not None and self._ignored != before:
             logger.warning("MCP server %s: some of its resources are ignored: %s", self.server, self._ignored)
-        listed = self.connection.listed
-        if listed is None or self._has_hidden_windows or self.connection.share == "none":
-            return
-        if count := listed.unshown[WINDOWS]:
-            self._has_hidden_windows = True
-            text = "MCP server %s: its windows (%d) are not shown, because it does not say when they change; %s"
-            logger.warning(text, self.server, count, "with `poll` in its config they are read every so many seconds")
 
     async def subscribed(self) -> None:
         with suppress(SMCPError):  # it has gone, or never answers: there is nothing to wait for

@@ -61,12 +61,15 @@ class SharedResources:
         """What each server shares, in this order."""
         return {server: self._items[server] for server in order if server in self._items}
 
-    async def prompts_current(self, seconds: float) -> None:
-        """Wait until the lists of prompts are up to date, but not for long."""
-        for server, prompts in self._prompts.items():
+    async def prompts_current(self, seconds: float, of: SERVER_NAME | None = None) -> None:
+        """Wait until the lists of prompts are up to date, or one server's list, but not for long. A list that could
+        not be read is tried again, but nobody waits for it.
+        """
+        wanted = {server: prompts for server, prompts in self._prompts.items() if of in (None, server)}
+        for server, prompts in wanted.items():
             if prompts.is_read_again:
                 self._read_prompts_soon(server, prompts)
-        reading = {task for prompts in self._prompts.values() if (task := prompts.refresher.running) is not None}
+        reading = {task for it in wanted.values() if (task := it.refresher.running) is not None and not it.has_failed}
         if reading:
             await asyncio.wait(reading, timeout=seconds)
 

@@ -79,6 +79,8 @@ class ShownResources:
         """What each server lists for both."""
         self.shared = SharedResources(on_event, quote)
         """What servers share besides."""
+        self._unshown: set[SERVER_NAME] = set()
+        """The servers of which the log says that their windows are not shown."""
         self._shelves: dict[SERVER_NAME, ServerShelf] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -255,10 +257,18 @@ class ShownResources:
             return
         shelf.has_failed = False
         shelf.log_ignored()
+        self._log_unshown(shelf)
         await self._relisted(shelf, resources)
         if shelf.refresher.is_stale and len(resources) > 1000:
             # A long list may change all the time. It must not take all of this computer's time.
             await asyncio.sleep(min(_now() - began, 5.0))
+
+    def _log_unshown(self, shelf: ServerShelf) -> None:
+        """Log once for each server that its windows are not shown, and what to do about it."""
+        if (count := shelf.unshown_windows) and shelf.server not in self._unshown:
+            self._unshown.add(shelf.server)
+            text = "MCP server %s: its windows (%d) are not shown, because it does not say when they change; %s"
+            logger.warning(text, shelf.server, count, "with `poll` in its config they are read every so many seconds")
 
     async def _relisted(self, shelf: ServerShelf, resources: Sequence[ListedResource]) -> None:
         listed, windows = Listed(), list[Resource]()

@@ -27,6 +27,7 @@ from a2c_smcp.smcp import (
     ToolCallReq,
     ToolProgress,
 )
+from a2c_smcp.utils.json_sizes import weight
 from a2c_smcp.utils.latest import LatestOnly
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, on_one_line, req_id_in_log
@@ -38,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 #: All agents have one name in the limited log, because an agent may give itself many names.
 _AGENTS: Final = "what agents asked for"
+#: About how many bytes of memory the `meta` of a call may need.
+_LARGEST_META: Final = 256 * 1024
 
 
 class _Call:
@@ -210,7 +213,11 @@ class AgentCalls:
 
 
 def _check_names(request: ToolCallReq) -> None:
-    """Raise if a name of the call is too long: the computer keeps the names of calls that ended."""
+    """Raise if a name of the call is too long: the computer keeps the names of calls that ended. The `meta` must not be
+    large either: it is kept while the call runs.
+    """
+    if weight(request.get("meta") or {}, _LARGEST_META) > _LARGEST_META:
+        raise BadRequestError("field 'meta': too large", {"field": "meta"})
     names = {"agent": request["agent"], "req_id": request["req_id"], "tool_name": request["tool_name"]}
     most = 1000
     for field, name in names.items():

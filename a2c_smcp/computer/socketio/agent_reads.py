@@ -166,7 +166,7 @@ class AgentReads:
         answer: GetPromptRet = {"messages": said.get("messages") or [], "req_id": request["req_id"]}
         contents = [message.get("content") for message in answer["messages"]]
         links = [it["uri"] for it in contents if isinstance(it, dict) and it.get("type") == "resource_link"]
-        shared.remember_links(server, self._caller(request), links[:100])
+        shared.remember_links(server, self._caller(request), [uri for uri in links[:100] if isinstance(uri, str)])
         if said.get("description") is not None:
             answer["description"] = said["description"]
         if said.get("_meta"):

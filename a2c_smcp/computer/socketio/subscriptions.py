@@ -60,6 +60,9 @@ class AgentSubscriptions:
             if uri not in self._servers:
                 self._computer.shared.unwatch(server, uri, self._heard)
             raise NotFoundError("the agent has left")
+        before = self._servers.get(uri, server)
+        if before != server:  # another server has it now
+            self._computer.shared.unwatch(before, uri, self._heard)
         self._servers[uri] = server
         self._counts.setdefault(uri, Counter())[caller.agent] += 1
 
