@@ -17,7 +17,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=_default_folder(), help="where the documents are kept")
     parser.add_argument("--collect", action="store_true", help="download the source packages that are not there yet")
     parser.add_argument("--formats", nargs="*", choices=FORMATS, default=FORMATS, metavar="FORMAT", help="some of them")
-    parser.add_argument("--most", type=int, default=150, help="files of each format that are measured")
+    parser.add_argument("--most", type=int, default=120, help="files of each format that are measured")
     parser.add_argument("--code", type=Path, default=ROOT, help="a checkout whose reader is ours, to compare with")
     parser.add_argument("--document", type=Path, help="write the table there, between its marks")
     parser.add_argument("--worst", type=int, default=0, help="name so many files of each format that we read worst")
