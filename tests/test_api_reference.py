@@ -22,7 +22,7 @@ MODULES = (
     "a2c_smcp.smcp",
     "a2c_smcp.computer.decisions.book",
     "a2c_smcp.computer.watching.events",
-    "a2c_smcp.computer.mcp_clients.elicitation.forms",
+    "a2c_smcp.utils.forms",
     "a2c_smcp.mcp_server.elements",
     "a2c_smcp.utils.dpe_uri",
     "a2c_smcp.utils.window_uri",

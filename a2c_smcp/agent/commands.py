@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
+from a2c_smcp.agent.person_at_terminal import PersonAtTerminal
 from a2c_smcp.agent.printing import Printer
 from a2c_smcp.agent.requests import DEFAULT_WAIT, computers_in, still_starting
 from a2c_smcp.agent.seat.place import NotSharedError
@@ -225,14 +227,16 @@ def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None
             with output.spinner(f"waiting for {tool} on {computer}"):
                 await _wait_for_tool(agent, computer, tool, wait)
         params = typed.read(await _schema(agent, computer, tool) if typed.pairs else None)
+        on_question = PersonAtTerminal(output).answer if output.at_terminal else None
         with output.calling(f"{tool} on {computer}") as on_progress:
-            result = await agent.call_tool(computer, tool, params, timeout, on_progress=on_progress)
+            run = partial(agent.call_tool, on_progress=on_progress, on_question=on_question)
+            result = await run(computer, tool, params, timeout)
             if starting := still_starting(result):
                 waits = f"waiting up to {DEFAULT_WAIT:g} s, still starting: {', '.join(starting)}"
                 output.note(f"{computer} has no {tool} yet; {waits}")
                 with suppress(ToolNotFoundError):  # the call repeats it
                     params = typed.read((await agent.wait_for_tool(computer, tool))["params_schema"])
-                result = await agent.call_tool(computer, tool, params, timeout, on_progress=on_progress)
+                result = await run(computer, tool, params, timeout)
         wire = to_wire(result)
         output.result(wire)
         if meant := await _meant_tool(agent, computer, tool, result):

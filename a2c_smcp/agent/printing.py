@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from io import TextIOWrapper
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from rich.table import Table
@@ -20,6 +20,9 @@ from a2c_smcp.terminal.progress_line import progress_line
 from a2c_smcp.terminal.screen import aligned, cells, console, say
 from a2c_smcp.utils.saving import describe
 from a2c_smcp.wire import codec
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 __all__ = ["Printer"]
 
@@ -37,6 +40,29 @@ class Printer:
                 stream.reconfigure(errors="replace")
         self._stdout = console()
         self._stderr = console(stderr=True)
+        self._spinner: Progress | None = None
+        self._is_quiet = False
+
+    @property
+    def at_terminal(self) -> bool:
+        """Whether a person is there who can be asked."""
+        return not self._as_json and self._stderr.is_terminal and sys.stdin.isatty()
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Draw no spinner inside the block: a person is asked."""
+        self._is_quiet = True
+        if self._spinner is not None:
+            self._spinner.stop()
+        try:
+            yield
+        finally:
+            self._is_quiet = False
+            self._start_spinner()
+
+    def _start_spinner(self) -> None:
+        if self._spinner is not None and not self._is_quiet:
+            self._spinner.start()
 
     def json(self, value: Any) -> None:
         """Indented for people, on one line for programs."""
@@ -109,6 +135,10 @@ class Printer:
             os.close(nowhere)
             self._say(f"a2c agent: {error}", err=True)
 
+    def words(self, text: str) -> None:
+        """Lines for the person who is asked, on stderr. They cannot control the terminal."""
+        say(text, err=True)
+
     def note(self, text: str) -> None:
         if not self._as_json:
             self._say(text, err=True, one_line=True)
@@ -167,10 +197,12 @@ class Printer:
             SpinnerColumn(), description, TimeElapsedColumn(), said, console=self._stderr, transient=True
         )
         task = progress.add_task(text, total=None, said="")
-        start = asyncio.get_running_loop().call_later(_LONG, progress.start)
+        self._spinner = progress
+        start = asyncio.get_running_loop().call_later(_LONG, self._start_spinner)
         try:
             yield lambda said: progress.update(task, said=said)
         finally:
+            self._spinner = None
             start.cancel()
             progress.stop()
 

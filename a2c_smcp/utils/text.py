@@ -19,6 +19,7 @@ __all__ = [
     "in_log",
     "on_one_line",
     "printable",
+    "quoted",
     "req_id_in_log",
     "visible",
     "well_formed",
@@ -86,6 +87,13 @@ def harmless(text: str) -> str:
 def printable(text: str) -> str:
     """A text for a terminal that stays on one line."""
     return visible(text).replace("\n", "\\n")
+
+
+def quoted(text: str) -> str:
+    """A text that others wrote: indented, and cut after 4,000 characters."""
+    if len(text) > 4000:
+        text = f"{text[:4000]}… ({len(text)} characters)"
+    return "\n".join(f"  {line}" for line in text.split("\n"))
 
 
 def cut(text: str, most: int = MAX_QUOTED) -> str:

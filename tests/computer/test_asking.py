@@ -21,10 +21,10 @@ from a2c_smcp.computer.mcp_clients.elicitation.asking import (
     QuestionMode,
     ServerQuestion,
 )
-from a2c_smcp.computer.mcp_clients.elicitation.forms import FieldKind
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.model import QuestionPlace
 from a2c_smcp.errors import ToolExecutionError, ToolExecutionTimeoutError
+from a2c_smcp.utils.forms import FieldKind
 from tests.computer.fakes.computers import asking
 from tests.computer.fakes.processes import eventually
 from tests.computer.test_mcp_connection import Watcher, connected, http, opened, text

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from a2c_smcp.utils.text import harmless, printable
+from a2c_smcp.utils.text import harmless, printable, quoted
 
 __all__ = ["Output", "printable", "quoted", "table"]
 
@@ -52,10 +52,3 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> 
     page = io.StringIO()
     Console(file=page, width=max(width, 40), color_system=None).print(drawn)
     return page.getvalue().rstrip("\n")
-
-
-def quoted(text: str) -> str:
-    """A text that others wrote, for `Output`: indented, and cut after 4,000 characters."""
-    if len(text) > 4000:
-        text = f"{text[:4000]}… ({len(text)} characters)"
-    return "\n".join(f"  {line}" for line in text.split("\n"))

@@ -4,34 +4,33 @@ The server's words cannot control the terminal. The person's answer is in no lin
 """
 
 import time
-from typing import Final
-from urllib.parse import urlsplit
+from dataclasses import dataclass
 
 from a2c_smcp.computer.calls.log import WatchedCall
 from a2c_smcp.computer.cli.output import Output, printable, quoted
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.decisions.book import Accepted, DecisionAnswer, Declined, Dismissed, Question
-from a2c_smcp.computer.mcp_clients.elicitation.forms import (
-    FieldKind,
-    FieldOption,
-    FieldValue,
-    FormField,
-    QuestionForm,
-    parse_form,
-)
-from a2c_smcp.utils.text import cut
+from a2c_smcp.terminal.form_dialogue import YES_NO, fill_in, url_lines
+from a2c_smcp.utils.forms import parse_form
 
 __all__ = ["ask_a_question"]
 
-_YES_NO: Final = {"y": "yes", "yes": "yes", "n": "no", "no": "no"}
-_SEND: Final = {**_YES_NO, "e": "edit", "edit": "edit"}
-_HINTS: Final = {
-    FieldKind.NUMBER: "a number",
-    FieldKind.INTEGER: "a whole number",
-    FieldKind.YES_NO: "yes or no",
-    FieldKind.CHOICE: "one of these",
-    FieldKind.SEVERAL: "any of these, with commas between them",
-}
+
+@dataclass(frozen=True, slots=True)
+class _AtTerminal:
+    """The `Dialogue` at a computer's terminal, in the caller's turn."""
+
+    terminal: Terminal
+    output: Output
+
+    def show(self, text: str) -> None:
+        self.output.text(text)
+
+    async def choose(self, question: str, choices: dict[str, str]) -> str:
+        return await self.terminal.choose(question, choices)
+
+    async def text(self, question: str, default: str = "") -> str:
+        return await self.terminal.text(question, default)
 
 
 async def ask_a_question(terminal: Terminal, output: Output, question: Question) -> DecisionAnswer:
@@ -52,53 +51,14 @@ async def ask_a_question(terminal: Terminal, output: Output, question: Question)
     )
     try:
         if question.url is not None:
-            answer = await terminal.choose(f"Open it yourself. Is it done? y(es), n(o){within}: ", _YES_NO)
+            answer = await terminal.choose(f"Open it yourself. Is it done? y(es), n(o){within}: ", YES_NO)
             return Accepted() if answer == "yes" else Declined()
-        if await terminal.choose(f"Answer? y(es), n(o){within}: ", _YES_NO) == "no":
+        if await terminal.choose(f"Answer? y(es), n(o){within}: ", YES_NO) == "no":
             return Declined()
-        return await _fill_in(terminal, output, question.server, parse_form(question.schema or {}))
+        content = await fill_in(_AtTerminal(terminal, output), question.server, parse_form(question.schema or {}))
+        return Declined() if content is None else Accepted(content)
     except (KeyboardInterrupt, EOFError):
         return Dismissed()
-
-
-async def _fill_in(terminal: Terminal, output: Output, server: str, form: QuestionForm) -> DecisionAnswer:
-    """Ask for each field, then show all values, until the person sends or refuses them."""
-    content: dict[str, FieldValue] = {}
-    while form.fields:
-        for field in form.fields:
-            value = await _ask_field(terminal, output, field, content.get(field.name, field.default))
-            if value is None:
-                content.pop(field.name, None)
-            else:
-                content[field.name] = value
-        output.text("\n".join(_line(field, content.get(field.name)) for field in form.fields))
-        choice = await terminal.choose(f"Send this to {server}? y(es), n(o), e(dit): ", _SEND)
-        if choice == "no":
-            return Declined()
-        if choice == "yes":
-            break
-    return Accepted(content)
-
-
-async def _ask_field(
-    terminal: Terminal, output: Output, field: FormField, value: FieldValue | None
-) -> FieldValue | None:
-    """The value that the person types. It is asked for again until it fits; the old value is there to be changed."""
-    hints = ["required" if field.required else "may be left out"]
-    if field.kind in _HINTS:
-        hints.insert(0, _HINTS[field.kind])
-    output.text(f"{_title(field)} ({', '.join(hints)})")
-    if field.description:
-        output.text(quoted(field.description))
-    if field.options:
-        output.text("\n".join(_option(number, option) for number, option in enumerate(field.options, 1)))
-    typed = "" if value is None else field.written(value)
-    while True:
-        typed = await terminal.text(f"{_title(field)}: ", typed)
-        try:
-            return field.read(typed)
-        except ValueError as problem:
-            output.text(f"✗ {problem}")
 
 
 # --- what is shown
@@ -107,13 +67,7 @@ async def _ask_field(
 def _intro(question: Question) -> str:
     lines = [f"{printable(question.server)} asks {_whose(question)}", quoted(question.message)]
     if question.url is not None:
-        host = urlsplit(question.url).hostname or ""
-        lines.append(f"  {printable(question.url)}")  # whole, so that the person sees where it leads
-        lines.append(f"  It leads to {printable(host)}.")
-        if not host.isascii() or "xn--" in host:
-            lines.append("  ! The name of this host has letters that look like other letters.")
-        if not question.url.startswith("https:"):
-            lines.append("  ! The connection is not encrypted.")
+        lines += url_lines(question.url)
     return "\n".join(lines)
 
 
@@ -127,26 +81,3 @@ def _whose(question: Question) -> str:
 
 def _named(call: WatchedCall) -> str:
     return f"{printable(call.tool or call.name)} for {printable(call.agent) if call.agent else 'you'}"
-
-
-def _title(field: FormField) -> str:
-    return printable(cut(field.title, 200))
-
-
-def _option(number: int, option: FieldOption) -> str:
-    named = "" if option.title == option.value else f" ({printable(cut(option.value, 200))})"
-    return f"  {number}. {printable(cut(option.title, 200))}{named}"
-
-
-def _line(field: FormField, value: FieldValue | None) -> str:
-    titles = {option.value: option.title for option in field.options}
-    match value:
-        case None:
-            shown = "(left out)"
-        case list():
-            shown = ", ".join(titles.get(item, item) for item in value)
-        case str():
-            shown = titles.get(value, value)
-        case _:
-            shown = field.written(value)
-    return f"  {_title(field)}: {printable(shown)}"

@@ -35,10 +35,10 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from a2c_smcp.computer.calls.progress import CallProgress
-from a2c_smcp.computer.mcp_clients.elicitation.forms import FieldValue, InvalidFormError, QuestionForm, parse_form
 from a2c_smcp.computer.mcp_clients.mcp_internals import IncomingMessage
 from a2c_smcp.computer.mcp_clients.model import QuestionPlace
 from a2c_smcp.computer.utils.callbacks import ignore
+from a2c_smcp.utils.forms import FieldValue, InvalidFormError, QuestionForm, parse_form
 from a2c_smcp.utils.text import first_invisible_character, has_control_characters
 
 __all__ = ["ALL_MODES", "NO_MODES", "AskedCall", "Asker", "GivenAnswer", "QuestionMode", "Questions", "ServerQuestion"]

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.mcp_clients.elicitation.forms import (
+from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.forms import (
     FieldKind,
     FormField,
     InvalidFormError,
     QuestionForm,
     parse_form,
 )
-from a2c_smcp.errors import BadRequestError
 
 
 def field(required: bool = True, **schema: Any) -> FormField:
