@@ -16,6 +16,7 @@ from a2c_smcp.smcp import ANSWER_QUESTION_EVENT, CANCEL_TOOL_CALL_EVENT, QUESTIO
 from tests.computer.fakes.computers import asking
 from tests.computer.fakes.offices import Agent, watched
 from tests.computer.test_asking import CONTENT, SCHEMA, URL, both_eras
+from tests.computer.test_mcp_connection import http
 from tests.server.harness import Running, eventually, heard
 
 BOTH = sorted(ALL_MODES)
@@ -191,6 +192,30 @@ async def test_the_end_of_a_call_withdraws_its_question(hub: Running, era: str) 
             question = await asked(agent)
             await agent.call(CANCEL_TOOL_CALL_EVENT, {"agent": "ag", "req_id": call.get_name()})
         assert refused(await answer(agent, question["question_id"])) == 404
+
+
+async def test_a_visit_that_the_server_calls_done_needs_no_answer_of_the_agent(hub: Running) -> None:
+    async with watched(hub.url, server("old")) as (agent, _):
+        async with calling(agent, "visit", url=URL, id="e-9") as call:
+            question = await asked(agent)
+            assert await agent.tool("complete", id="e-9")
+        assert call.result() == {"action": "accept"}
+        told = await asked(agent, 2)
+        assert (told["question_id"], told["withdrawn"]) == (question["question_id"], True)
+
+
+@pytest.mark.parametrize("protocol", ["legacy", "2026-07-28"])
+async def test_a_server_on_mcp_asks_the_agent_over_http(hub: Running, asking_http_server: str, protocol: str) -> None:
+    config = {**http(asking_http_server, "streamable", protocol), "questions": "agent"}
+    async with watched(hub.url, {**config, "default_tool_meta": {"auto_apply": True}}) as (agent, _):
+        async with calling(agent, "book") as call:
+            question = await asked(agent)
+            await answer(agent, question["question_id"], content={"name": "Ada"})
+        assert call.result() == "name='Ada' age=30 window=False"
+        async with calling(agent, "book", []) as call:
+            pass
+        assert "name=" not in call.result()
+    assert len(heard(agent, QUESTION_NOTIFICATION)) == 1
 
 
 async def test_a_flood_of_questions_reaches_an_agent_as_ten(hub: Running) -> None:

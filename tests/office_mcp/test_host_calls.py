@@ -33,7 +33,7 @@ from tests.computer.test_asking import SCHEMA, URL
 from tests.mcp_server.clients import DEADLINE, ERAS, MODERN
 from tests.mcp_server.clients import eventually as listed_eventually
 from tests.office_mcp.conftest import PATIENT
-from tests.office_mcp.test_command import TOKEN, Place, over_http, runtime_directory
+from tests.office_mcp.test_command import Place, over_http, runtime_directory
 from tests.server.harness import async_server, eventually
 
 __all__ = ["runtime_directory"]
@@ -177,15 +177,34 @@ async def test_a_question_reaches_the_person_at_a_host_over_stdio(place: Place, 
         await asks_both(client, person)
 
 
-async def test_a_question_reaches_the_person_at_a_host_over_http(place: Place) -> None:
-    with over_http(place, "--search", "never") as address:
+async def test_a_question_reaches_the_person_at_a_host_over_http_and_belongs_to_its_credentials(place: Place) -> None:
+    with over_http(place, "--search", "never", "--http-token", "none") as address:
+
+        @asynccontextmanager
+        async def host(era: str, who: str, person: Person, **more: Any) -> AsyncIterator[Client]:
+            async with (
+                httpx2.AsyncClient(headers={"authorization": f"Bearer {who}"}, timeout=60) as http,
+                a_host(streamable_http_client(address, http_client=http), era, person, **more) as client,
+            ):
+                yield client
+
         for era in ERAS:
             person = Person()
-            async with (
-                httpx2.AsyncClient(headers={"authorization": f"Bearer {TOKEN}"}, timeout=60) as authorised,
-                a_host(streamable_http_client(address, http_client=authorised), era, person) as client,
-            ):
+            async with host(era, "ada", person) as client:
                 await asks_both(client, person)
+        tool, arguments = "pc__new_asking_ask", {"message": "Who?"}
+        async with (
+            host(MODERN, "ada", Person(), extensions=[TakesTasks()]) as client,
+            host(MODERN, "eve", Person(), extensions=[TakesTasks()]) as other,
+        ):
+            asked = await begin(client, tool, arguments)
+            with pytest.raises(MCPError, match="Invalid or expired requestState"):
+                await other.session.call_tool(tool, arguments, request_state=asked.request_state)
+            task = await created(client, "old_asking_hold")  # after the three seconds of a real bridge
+            with pytest.raises(MCPError, match="Task not found"):
+                await about(other.session, "cancel", task.task_id)
+            await about(client.session, "cancel", task.task_id)
+            await until(client, task, "cancelled")
 
 
 # --- questions, in memory

@@ -74,7 +74,7 @@ class QuestionDesk:
         )
 
     def done(self, question: ServerQuestion) -> None:
-        for decision in self._decisions.pending:
+        for decision in self._decisions.pending_anywhere:
             if isinstance(decision, Question) and _is_about(decision, question):
                 with suppress(AlreadyDecidedError):
                     self._decisions.answer(decision.id, Accepted(), by=question.server)

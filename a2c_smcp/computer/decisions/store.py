@@ -146,6 +146,11 @@ class DecisionStore:
         """The decisions that nobody has made yet, oldest first."""
         return tuple(pending.decision for pending in self._book.pending if pending.is_here)
 
+    @property
+    def pending_anywhere(self) -> tuple[Decision, ...]:
+        """The pending decisions, also those that only the caller of a call is asked for."""
+        return tuple(pending.decision for pending in self._book.pending)
+
     def answer(self, decision_id: str, answer: DecisionAnswer, *, by: str, digest: str | None = None) -> None:
         """Decide. The first answer counts: a later one raises `AlreadyDecidedError`, which says who decided and how.
 
