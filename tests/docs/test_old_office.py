@@ -52,6 +52,20 @@ def test_the_pieces_of_a_word_file_are_its_paragraphs() -> None:
     assert page.elements == [Text("One link"), Text("年度报告"), Text("a\tb"), Text("end\nline")]
 
 
+def test_a_word_file_of_1995_has_its_text_in_one_place() -> None:
+    main = bytearray(2048) + "Caf\xe9\rfield\r".encode("cp1252")
+    struct.pack_into("<II", main, 0x18, 2048, len(main))
+    [page] = pages(opened("a.doc", compound_file({"WordDocument": bytes(main)})))
+    assert page.elements == [Text("Café"), Text("field")]
+    words = "Четыре балла и семь лет назад отцы наши создали на этом континенте новую нацию"
+    main[2048:] = words.encode("cp1251")
+    struct.pack_into("<II", main, 0x18, 2048, len(main))
+    assert pages(opened("a.doc", compound_file({"WordDocument": bytes(main)})))[0].elements == [Text(words)]
+    struct.pack_into("<II", main, 0x18, 2048, len(main) + 10**6)
+    with pytest.raises(Unreadable, match="no text that can be found"):
+        opened("a.doc", compound_file({"WordDocument": bytes(main)}))
+
+
 def test_a_word_file_that_is_encrypted_or_cut_says_so() -> None:
     with pytest.raises(Unreadable, match="encrypted"):
         opened("a.doc", old_word("x", flags=0x300))

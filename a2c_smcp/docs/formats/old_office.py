@@ -14,6 +14,7 @@ import olefile
 from a2c_smcp.docs.formats import OpenDocument, Properties, suffix_of
 from a2c_smcp.docs.formats.markdown import SectionedDocument
 from a2c_smcp.docs.formats.office_xml import Node, parse_xml
+from a2c_smcp.docs.formats.text import encoding_of
 from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Element, Heading, List, Text
@@ -88,9 +89,7 @@ def _word_elements(ole: olefile.OleFileIO) -> Iterator[Element]:
     flags = struct.unpack_from("<H", main, 10)[0]
     if flags & 0x100:
         raise Unreadable("it is encrypted")
-    table = ole.openstream("1Table" if flags & 0x200 else "0Table").read()
-    start, size = struct.unpack_from("<II", main, 0x1A2)
-    text = "".join(_pieces(main, table[start : start + size]))
+    text = _word_text(ole, main, "1Table" if flags & 0x200 else "0Table")
     for _ in range(FORMATS.office_levels):
         # The innermost fields first: what a field shows stays, its code goes.
         text, count = _FIELD_CODE.subn(lambda match: match[1] or "", text)
@@ -99,6 +98,23 @@ def _word_elements(ole: olefile.OleFileIO) -> Iterator[Element]:
     for paragraph in re.split(r"[\r\x0c]|\x07\x07", text):
         if words := paragraph.translate(_SIGNS).strip():
             yield Text(words)
+
+
+def _word_text(ole: olefile.OleFileIO, main: bytes, table_name: str) -> str:
+    if ole.exists(table_name):
+        start, size = struct.unpack_from("<II", main, 0x1A2)
+        return "".join(_pieces(main, ole.openstream(table_name).read()[start : start + size]))
+    # Word 6 and 95 have no table of pieces in a stream of its own: the text stands in one place.
+    start, end = struct.unpack_from("<II", main, 0x18)
+    if not 0 < start < end <= len(main):
+        raise Unreadable("the file is broken: it has no text that can be found")
+    data = main[start:end]
+    sample = data[: FORMATS.encoding_sample]
+    if b"\0" in sample[:64]:
+        return data.decode("utf-16-le", "replace")
+    # The file says in which language it is, and often wrongly. Western texts have few letters beyond ASCII.
+    is_western = sum(byte > 0x7F for byte in sample) * 4 < len(sample)
+    return data.decode("cp1252" if is_western else encoding_of(sample), "replace")
 
 
 def _pieces(main: bytes, pieces: bytes) -> Iterator[str]:
