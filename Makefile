@@ -16,7 +16,7 @@ DIST := dist
 # Tests start hundreds of processes and import hundreds of files in each worker: none of that is compiled every time.
 unexport PYTHONDONTWRITEBYTECODE
 # What the tests need beside .venv.
-BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node/.ready
+BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node-conformance/.ready .node/.ready
 
 .PHONY: help demo test test-all test-hard lint check format docs schema screenshots dist hooks bench bench-docs chaos fuzz clean
 
@@ -83,6 +83,18 @@ $(VENV)/.dev: $(VENV)/.runtime
 	    @modelcontextprotocol/inspector-cli@1.0.3 </dev/null && touch $@; \
 	else \
 	  echo "MCP's inspector is not tested: install Node.js with npm, and type make test again"; \
+	fi
+
+# MCP's conformance suite, of both eras. It needs Node.js 22, which comes as a package.
+.node-conformance/.ready:
+	@if command -v npm >/dev/null; then \
+	  echo "Setting up .node-conformance (once) ..."; \
+	  npm install --prefix .node-conformance --silent --no-audit --no-fund --ignore-scripts node@22.23.3 \
+	    @modelcontextprotocol/conformance@0.1.16 \
+	    conformance-2026@npm:@modelcontextprotocol/conformance@0.2.0-alpha.12 </dev/null && \
+	  (cd .node-conformance/node_modules/node && node installArchSpecificPackage.js </dev/null >/dev/null 2>&1) && touch $@; \
+	else \
+	  echo "MCP's conformance suite is not run: install Node.js with npm, and type make test again"; \
 	fi
 
 # What people turn whole files into text with today, for the benchmark only.
@@ -183,4 +195,4 @@ fuzz: $(VENV)/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf dist .venv .venv-3.* .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .venv-fastmcp .venv-readers .venv-docs .node site
+	rm -rf dist .venv .venv-3.* .venv-interop .venv-mcp1 .venv-hosts .node-inspector .node-conformance .venv-markitdown .venv-fastmcp .venv-readers .venv-docs .node site

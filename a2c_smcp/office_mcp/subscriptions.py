@@ -56,6 +56,8 @@ class HostSubscriptions:
                     self._held.discard(address)
                     await self._agent.unsubscribe_resource(address.computer, address.uri)
         except SMCPError as error:
+            if address not in self._wanted:
+                return  # the office or the computer has gone, and the subscription with it
             what = "a host does not hear of changes of %s at %s: %s"
             uri, computer = in_log(cut(address.uri, 200)), in_log(address.computer)
             logger.warning(what, uri, computer, printable(cut(str(error))))

@@ -95,8 +95,10 @@ async def _computer(url: str) -> AsyncIterator[None]:
         "server_parameters": {"command": sys.executable, "args": [SERVER]},
     }
     computer = Computer("pc", mcp_servers=[config])
-    async with computer, SMCPComputerClient(computer, LinkOptions(url)) as client:
+    links = [SMCPComputerClient(computer, LinkOptions(url)) for _ in range(2)]
+    async with computer, links[0] as client, links[1] as second:
         await client.join_office("lab")
+        await second.join_office("features")  # an office has one agent, and `a2c mcp` sits in the other
         yield
 
 

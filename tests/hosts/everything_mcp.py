@@ -39,6 +39,7 @@ BIG = bytes(range(256)) * 4096 * 14
 PASSED = ("traceparent", "com.example/x")
 
 subscribed: dict[str, Any] = {}
+waits: list[Any] = []
 
 
 def text(said: str) -> types.TextContent:
@@ -172,6 +173,25 @@ async def change(ctx: Ctx, arguments: dict[str, Any]) -> types.CallToolResult:
     return result(text("changed"))
 
 
+async def wait(ctx: Ctx, arguments: dict[str, Any]) -> types.CallToolResult:
+    waits.append(ctx.request_id)
+    try:
+        await asyncio.sleep(600)
+    finally:
+        waits.remove(ctx.request_id)
+    return result(text("waited"))
+
+
+async def waiting(ctx: Ctx, arguments: dict[str, Any]) -> types.CallToolResult:
+    """How many calls wait."""
+    return result(text(str(len(waits))))
+
+
+async def roots(ctx: Ctx, arguments: dict[str, Any]) -> types.CallToolResult:
+    capabilities = ctx.session.client_capabilities
+    return result(text("asked" if capabilities is not None and capabilities.roots is not None else "cannot"))
+
+
 async def links(ctx: Ctx, arguments: dict[str, Any]) -> types.CallToolResult:
     """A link to a resource that no list has, and `_meta` everywhere."""
     link = types.ResourceLink(
@@ -216,6 +236,9 @@ TOOLS: dict[str, tuple[Tool, str, dict[str, Any], dict[str, Any]]] = {
     "test_elicitation_sep1330_enums": (elicitation_enums, "Asks with enums", NOTHING, {}),
     "json_schema_2020_12_tool": (schema_tool, "Tool with JSON Schema 2020-12 features", SCHEMA_2020, {}),
     "test_reconnection": (simple_text, "Would close its stream", NOTHING, {}),
+    "wait": (wait, "Waits", NOTHING, {}),
+    "waiting": (waiting, "How many wait", NOTHING, {}),
+    "roots": (roots, "Whether it can ask for roots", NOTHING, {}),
     "change": (change, "Changes a resource", one("uri"), {}),
     "links": (
         links,

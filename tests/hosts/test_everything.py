@@ -2,14 +2,25 @@
 
 import base64
 import hashlib
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
 
 import mcp_types as types
 import pytest
+from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from a2c_smcp.agent import AsyncSMCPAgentClient, LinkOptions
+from a2c_smcp.office_mcp import office_server
+from tests.hosts.conftest import DEADLINE, ROOT
 from tests.hosts.everything import BIG, TRACED, Places, payloads
+from tests.hosts.features import table
 from tests.mcp_server.clients import ERAS, LEGACY, connected, eventually, watching
+from tests.mcp_server.test_http import serving
 
 both_eras = pytest.mark.parametrize("era", ERAS)
 
@@ -36,10 +47,9 @@ async def test_a_host_gets_the_same_through_the_office(places: Places, era: str)
     assert len(direct["progress"]) == 3
 
 
-@both_eras
-async def test_a_resource_that_is_larger_than_a_message_is_read_whole(places: Places, era: str) -> None:
+async def test_a_resource_that_is_larger_than_a_message_is_read_whole(places: Places) -> None:
     whole = streamable_http_client(places.through, max_sse_event_size=None)  # mcp's client takes 1 MiB otherwise
-    async with connected(whole, era) as (client, _):
+    async with connected(whole, LEGACY) as (client, _):
         [contents] = (await client.read_resource("test://big")).contents
     assert isinstance(contents, types.BlobResourceContents)
     body = base64.b64decode(contents.blob)
@@ -72,3 +82,77 @@ async def test_a_host_hears_of_a_changed_resource(places: Places, era: str) -> N
             return uri in listening.heard
 
         await eventually(is_heard)  # the computer subscribes after the host was answered
+
+
+# --- the table of what passes
+
+
+async def answer(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+    """The person at the host."""
+    return types.ElicitResult(action="accept", content={"username": "ada", "email": "ada@example.com"})
+
+
+@both_eras
+async def test_the_page_says_what_passes_through_an_office(places: Places, era: str) -> None:
+    async with AsyncSMCPAgentClient(LinkOptions(places.hub), name="table") as agent:
+        await agent.join_office("features")
+        app = office_server(agent, search="never").http_app()
+        async with (
+            serving(app) as url,
+            connected(f"{url}/mcp", era, elicitation_callback=answer) as (client, listening),
+        ):
+            await eventually(lambda: _has_tools(client))
+            found = await table(client, listening)
+    assert found in (ROOT / "docs" / "hosts.md").read_text("utf-8"), f"docs/hosts.md needs this table:\n{found}"
+
+
+async def _has_tools(client: Client) -> bool:
+    return any(tool.name.startswith("pc__") for tool in (await client.list_tools()).tools)
+
+
+# --- MCP's own conformance suite
+
+_SUITES = ROOT / ".node-conformance" / "node_modules"
+_EXPECTED = Path(__file__).with_name("conformance-expected.yml")
+_OLD, _NEW = "@modelcontextprotocol/conformance", "conformance-2026"
+needs_node = pytest.mark.skipif(shutil.which("npm") is None, reason="the conformance suite needs npm")
+
+
+def start(package: str, url: str, *options: str) -> "subprocess.Popen[str]":
+    node = _SUITES / "node" / "bin" / "node"
+    if not node.exists():
+        pytest.fail(".node-conformance is missing: run `make test`, which sets it up")
+    command = [str(node), str(_SUITES / package / "dist" / "index.js"), "server", "--url", url, "--suite", "all"]
+    return subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def verdicts(process: "subprocess.Popen[str]") -> dict[str, bool]:
+    """Whether each scenario passed."""
+    said, _ = process.communicate(timeout=DEADLINE)
+    found = {name: mark == "✓" for mark, name in re.findall(r"^([✓✗]) (\S+):", said, re.MULTILINE)}
+    assert found, said[-3000:]
+    return found
+
+
+@needs_node
+def test_the_conformance_suite_passes_through_the_office_where_it_passes_directly(places: Places) -> None:
+    new = ("--spec-version", "2026-07-28")
+    runs = [
+        start(_OLD, places.direct),
+        start(_OLD, places.through, "--expected-failures", str(_EXPECTED)),
+        start(_NEW, places.direct, *new),
+        start(_NEW, places.through, *new),
+    ]
+    try:
+        old_direct, old_through, new_direct, new_through = map(verdicts, runs)
+    finally:
+        for process in runs:
+            process.kill()
+            process.wait()
+    assert (len(old_direct), sum(old_direct.values())) == (32, 32)
+    assert (len(old_through), sum(old_through.values())) == (32, 29)
+    assert runs[1].returncode == 0  # exactly those fail, or are warnings, that the file names
+    assert {name for name, passed in new_direct.items() if passed} <= {
+        name for name, passed in new_through.items() if passed
+    }
+    assert sum(new_through.values()) >= 25

@@ -3,6 +3,8 @@
 import json
 import re
 import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ PAGE = (ROOT / "docs" / "hosts.md").read_text("utf-8")
 _SECTION = re.compile(r"^## (.+?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _PROGRAM = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _JSON = re.compile(r"^```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_TOML = re.compile(r"^```toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _KEY = '{"A2C_API_KEY": "your key"}'
 
 PROGRAMS = {title: found[1] for title, text in _SECTION.findall(PAGE) if (found := _PROGRAM.search(text))}
@@ -36,12 +39,25 @@ def test_every_program_of_the_page_is_run() -> None:
     assert PROGRAMS.keys() == ENVIRONMENTS.keys()
 
 
-def test_the_configs_are_json_whose_command_is_one_of_ours(lab: Lab) -> None:
-    configs = [json.loads(text) for text in _JSON.findall(PAGE)]
-    assert len(configs) == 2
+def commands() -> Iterator[tuple[list[str], list[str]]]:
+    """The command of each config on the page, and the names of its environment."""
+    configs = [json.loads(text) for text in _JSON.findall(PAGE)] + [tomllib.loads(text) for text in _TOML.findall(PAGE)]
     for config in configs:
-        [server] = (config.get("mcpServers") or config["servers"]).values()
-        assert (server["command"], list(server["env"])) == ("a2c", ["A2C_API_KEY"])
+        [servers] = [config[key] for key in ("mcpServers", "servers", "mcp", "mcp_servers") if key in config]
+        [server] = servers.values()
+        command = server["command"]
+        whole = command if isinstance(command, list) else [command, *server["args"]]
+        yield whole, list(server.get("env") or server["environment"])
+
+
+def test_the_configs_name_a_command_that_is_ours_or_that_connects_to_ours(lab: Lab) -> None:
+    found = list(commands())
+    assert len(found) == 5
+    for (program, *arguments), environment in found:
+        if program == "npx":
+            assert arguments[1:3] == ["mcp-remote", "http://127.0.0.1:8800/mcp"]
+            continue
+        assert (program, environment) == ("a2c", ["A2C_API_KEY"])
         # What the command line does not take is answered with a status, before anything is tried.
-        done = run([str(Path(sys.executable).parent / "a2c"), *server["args"], "--help"], lab)
+        done = run([str(Path(sys.executable).parent / "a2c"), *arguments, "--help"], lab)
         assert done.returncode == 0, done.stderr

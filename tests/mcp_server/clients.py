@@ -79,7 +79,7 @@ class Listening:
 
 
 @asynccontextmanager
-async def connected(target: Any, era: str) -> AsyncIterator[tuple[Client, Listening]]:
+async def connected(target: Any, era: str, **more: Any) -> AsyncIterator[tuple[Client, Listening]]:
     """A client; over the old era it hears of lists at once, in the new one of what it `watches`."""
     listening = Listening()
 
@@ -96,7 +96,8 @@ async def connected(target: Any, era: str) -> AsyncIterator[tuple[Client, Listen
     async with AsyncExitStack() as stack:
         # mcp gives a process ten seconds to start and say that it is of the new era, and then takes it for an old one.
         with patch.object(client_session, "DISCOVER_TIMEOUT_SECONDS", DEADLINE):
-            client = await stack.enter_async_context(Client(target, mode=mode, message_handler=on_message, cache=None))
+            made = Client(target, mode=mode, message_handler=on_message, cache=None, **more)
+            client = await stack.enter_async_context(made)
         yield client, listening
 
 
