@@ -34,7 +34,7 @@ help:
 	@echo "make hooks   have git run make check before every commit"
 	@echo "make bench   side by side with the existing implementation"
 	@echo "make bench-docs  collect foreign documents, and measure how much of them is read"
-	@echo "make chaos   five minutes of kills, cuts and pauses; SEED= picks others"
+	@echo "make chaos   eight minutes of kills, cuts, pauses and restarts; SEED= picks others"
 	@echo "make fuzz    twenty thousand hostile frames, 7,500 conversations over HTTP; SEED= picks others"
 	@echo "make clean   forget the virtual environments and the built pages"
 
@@ -190,6 +190,7 @@ bench-docs: $(VENV)/.dev .venv-readers/.ready
 
 chaos: $(VENV)/.dev
 	@$(BIN)/python -m tests.chaos --seconds 300 --seed $(or $(SEED),1)
+	@$(BIN)/python -m tests.chaos.rolling --seconds 180 --seed $(or $(SEED),1)
 
 fuzz: $(VENV)/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)

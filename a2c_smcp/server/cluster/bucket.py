@@ -72,6 +72,10 @@ class Bucket:
         except _MissingError:
             await self._create(replicas)
         else:
+            if not info.config.allow_msg_ttl or not info.config.subject_delete_marker_ttl:
+                raise InternalError(
+                    f"another program has made the bucket {self.name} in NATS; choose another --nats-prefix"
+                )
             await self._grow(info, replicas)
 
     async def _create(self, replicas: int) -> None:

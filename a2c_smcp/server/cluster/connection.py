@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Self
@@ -10,7 +11,7 @@ from nats.aio.client import Client as NatsClient
 from nats.errors import Error as NatsError
 
 from a2c_smcp.errors import InternalError
-from a2c_smcp.server.cluster import tuning
+from a2c_smcp.server.cluster import clock, tuning
 from a2c_smcp.server.cluster.options import ClusterOptions
 
 __all__ = ["OUT_OF_REACH", "NatsConnection", "end_tasks"]
@@ -34,6 +35,7 @@ class NatsConnection:
         self._up = asyncio.Event()
         self._connecting: asyncio.Task[None] | None = None
         self._complaint = ""
+        self._lost_at = -math.inf
 
     async def __aenter__(self) -> Self:
         self._connecting = asyncio.create_task(self._connect())
@@ -59,6 +61,15 @@ class NatsConnection:
         """Raise `InternalError` at once while NATS is out of reach."""
         if not self.is_connected:
             raise InternalError(OUT_OF_REACH)
+
+    async def within_reach(self) -> None:
+        """Wait while a connection that was just lost is made again, or raise `InternalError`. Another NATS server of a
+        cluster takes it in a moment.
+        """
+        until = self._lost_at + tuning.TIMES.max_silence
+        while not self.is_connected and clock.now() < until:  # noqa: ASYNC110 - nats-py tells of it a little later
+            await asyncio.sleep(tuning.TIMES.look_for_room)
+        self.check()
 
     async def connected(self) -> None:
         """Wait for the connection."""
@@ -96,6 +107,7 @@ class NatsConnection:
 
     async def _on_disconnected(self) -> None:
         self._up.clear()
+        self._lost_at = clock.now()
         if not self.client.is_closed:
             logger.warning("the connection to NATS is lost; trying again")
 

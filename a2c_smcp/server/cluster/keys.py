@@ -20,6 +20,7 @@ __all__ = [
     "ProcessInfo",
     "claim_key",
     "claim_keys",
+    "disagreement",
     "encode_claim",
     "encode_lease",
     "lease_key",
@@ -48,6 +49,8 @@ class ProcessInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     host: str
     pid: int
     version: str = ""
+    protocol: int = 1
+    """The version of what processes say to each other."""
     keys: tuple[str, ...] = ()
     """Fingerprints of the keys that it accepts. It signs with the first one."""
     accepts_unsigned: bool = False
@@ -68,6 +71,29 @@ def read_lease(entry: Entry) -> ProcessInfo | None:
         return _LEASE_READER.decode(entry.value or b"")
     except msgspec.DecodeError:
         return None
+
+
+def disagreement(ours: ProcessInfo, theirs: ProcessInfo | None, prefix: str) -> str | None:
+    """Why two processes cannot work together; `None` if they can. `theirs` is `None` for a lease that nobody of ours
+    has written.
+    """
+    if theirs is None:
+        return f"another program writes to the bucket {prefix}-members in NATS; choose another --nats-prefix"
+    where = f"the server process {theirs.pid} on {theirs.host}"
+    if theirs.protocol != ours.protocol:
+        return f"{where} has version {theirs.version}, which cannot work with {ours.version}; update all of them"
+    if not theirs.version:
+        return None  # it is too old to say which keys it has
+    if not _hears(ours, theirs) or not _hears(theirs, ours):
+        return f"{where} has another cluster key, or none; give all servers the same --cluster-key-file"
+    return None
+
+
+def _hears(listener: ProcessInfo, speaker: ProcessInfo) -> bool:
+    """Whether one process accepts what the other one signs."""
+    if not listener.keys or (not speaker.keys and listener.accepts_unsigned):
+        return True  # without a key it accepts everything
+    return bool(speaker.keys) and speaker.keys[0] in listener.keys
 
 
 def lease_key(process: str) -> str:

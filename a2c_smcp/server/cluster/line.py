@@ -25,6 +25,10 @@ class Subjects:
         """What a process subscribes to."""
         return f"{self._prefix}{process}.>"
 
+    def probe_of(self, process: str) -> str:
+        """By which a process sees whether it hears anything."""
+        return f"{self._prefix}{process}.probe"
+
     def inbox_of(self, process: str) -> str:
         return f"{self._prefix}{process}.m"
 

@@ -61,6 +61,7 @@ logger = logging.getLogger(__name__)
 
 #: What NATS says when nobody takes a message.
 _NO_RESPONDERS: Final = "503"
+_DEAF: Final = "NATS does not deliver what other processes send: allow its user the subjects in docs/scaling.md"
 
 
 class NatsBus:
@@ -82,6 +83,8 @@ class NatsBus:
         self._post = Post(connection.client)
         self._process = ""
         self._subscription: Any = None
+        self._own_probe = ""
+        self._heard_itself = asyncio.Event()
         self._inbox: BusInbox
         self._numbers = itertools.count(1)
         self._peers: dict[str, OtherProcess] = {}
@@ -119,7 +122,13 @@ class NatsBus:
             self._subscription = await client.subscribe(
                 self._subjects.all_of(process), cb=self._take, pending_msgs_limit=0, pending_bytes_limit=0
             )
-            await client.flush()  # processes that learn of this one from now on can reach it
+            # NATS refuses a subscription without an answer. If this comes back, other processes can reach this one.
+            self._own_probe, self._heard_itself = self._subjects.probe_of(process), asyncio.Event()
+            await client.publish(self._own_probe, b"")
+            async with asyncio.timeout(tuning.TIMES.nats_answer):
+                await self._heard_itself.wait()
+        except TimeoutError:
+            raise InternalError(_DEAF) from None
         except (NatsError, OSError) as error:
             raise InternalError(f"NATS did not take the subscription of this process: {error}") from None
         self._process = process
@@ -142,7 +151,7 @@ class NatsBus:
         """Send a request. It is sent when this returns, and `answer` gets its result. Raises a coded error when it
         cannot be sent. Call `forget` afterwards in any case.
         """
-        self._connection.check()
+        await self._connection.within_reach()
         self._membership.check()
         self._check_unsent()
         peer = self._asked[remote] = self._peer(remote.target.process)
@@ -166,6 +175,9 @@ class NatsBus:
 
     async def _take(self, message: Any) -> None:
         """Called for one message after another. Nothing here waits, so no message holds up another."""
+        if message.subject == self._own_probe:
+            self._heard_itself.set()
+            return
         try:
             sender, receiver, number = self._subjects.read_reply(message.reply or message.subject)
             if message.headers and message.headers.get("Status") == _NO_RESPONDERS:

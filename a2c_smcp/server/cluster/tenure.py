@@ -22,7 +22,7 @@ from a2c_smcp.errors import InternalError
 from a2c_smcp.server.cluster import clock, tuning
 from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
 from a2c_smcp.server.cluster.connection import OUT_OF_REACH, NatsConnection, end_tasks
-from a2c_smcp.server.cluster.keys import ProcessInfo, encode_lease, lease_key
+from a2c_smcp.server.cluster.keys import ProcessInfo, disagreement, encode_lease, lease_key
 from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.cluster.replica import Replica
 from a2c_smcp.server.cluster.watcher import ReplicaWatcher
@@ -75,6 +75,8 @@ class Tenure(ABC):
         self._watcher = ReplicaWatcher(self._bucket, self._on_changes)
         self._lease: Lease | None = None
         self._info = _about_us(connection.options)
+        self._elders: Collection[str] = ()
+        """The processes that were here before this one."""
         self._trouble: str | None = _NO_LEASE
         self._over = asyncio.Event()
         self._released = False
@@ -136,7 +138,17 @@ class Tenure(ABC):
 
     def unavailable(self) -> str | None:
         """Why nobody could join now; `None` if joins work."""
-        return self._trouble if self._lease is None or self._connection.is_connected else OUT_OF_REACH
+        if self._lease is not None and not self._connection.is_connected:
+            return OUT_OF_REACH
+        return self._trouble or self._disagreement()
+
+    def _disagreement(self) -> str | None:
+        """Why this process and one that was here before it cannot work together. The newer one is not ready, so that
+        one wrong setting does not stop all of them.
+        """
+        about = self.replica.about
+        found = (disagreement(self._info, about[each], self._options.prefix) for each in self._elders if each in about)
+        return next(filter(None, found), None)
 
     def has_others(self) -> bool:
         """Whether another process could take the clients of this one."""
@@ -221,6 +233,7 @@ class Tenure(ABC):
         await self._bucket.open()
         await self._watcher.look()
         process = secrets.token_urlsafe(16)
+        self._elders = frozenset(self.replica.processes)
         await self.began(process)
         asked_at = clock.now()
         revision = await self._bucket.write(lease_key(process), encode_lease(self._info), 0, self._options.lease)
@@ -303,4 +316,6 @@ class Tenure(ABC):
 def _about_us(options: ClusterOptions) -> ProcessInfo:
     """What the other processes, and people who look at the bucket, are told about this process."""
     keys = tuple(hashlib.sha256(b"a2c cluster key " + key).hexdigest()[:16] for key in options.keys)
-    return ProcessInfo(socket.gethostname(), os.getpid(), __version__, keys, options.accept_unsigned)
+    return ProcessInfo(
+        socket.gethostname(), os.getpid(), __version__, keys=keys, accepts_unsigned=options.accept_unsigned
+    )

@@ -4,12 +4,16 @@ import pytest
 
 from a2c_smcp.server.cluster.keys import (
     Entry,
+    ProcessInfo,
     claim_key,
     claim_keys,
+    disagreement,
     encode_claim,
+    encode_lease,
     lease_key,
     leased_process,
     read_claim,
+    read_lease,
 )
 from a2c_smcp.server.offices import Member
 
@@ -60,3 +64,52 @@ def test_a_claim_of_an_older_process_which_is_at_the_name_itself_makes_a_member(
     new, old = claim_keys(capital)
     assert new == claim_key(capital) != old
     assert read_claim(Entry(old, 1, encode_claim(capital))) == capital
+
+
+# --- whether two processes can work together
+
+HERE = ProcessInfo("here", 1, "1.0", keys=("k1",))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "says"),
+    [
+        (ProcessInfo("there", 2, "1.0", keys=("k1",)), None),
+        (ProcessInfo("there", 2, "1.1", keys=("k1", "k0")), None),
+        (ProcessInfo("there", 2), None),
+        (ProcessInfo("there", 2, "1.0", keys=("k2", "k1")), "another cluster key"),
+        (ProcessInfo("there", 2, "1.0", keys=("k2",)), "another cluster key"),
+        (ProcessInfo("there", 2, "1.0"), "another cluster key"),
+        (ProcessInfo("there", 2, "2.0", protocol=2, keys=("k1",)), "has version 2.0, which cannot work with 1.0"),
+        (None, "another program writes to the bucket a2c-members"),
+    ],
+)
+def test_processes_say_why_they_cannot_work_together(theirs: ProcessInfo | None, says: str | None) -> None:
+    found = disagreement(HERE, theirs, "a2c")
+    assert (found is None) if says is None else says in (found or "")
+
+
+@pytest.mark.parametrize(
+    ("step", "next_step"),
+    [
+        # The first key, and another key, as the page on scaling says: both sides of each step work together.
+        (ProcessInfo("h", 1, "1"), ProcessInfo("h", 2, "1", keys=("k1",), accepts_unsigned=True)),
+        (
+            ProcessInfo("h", 1, "1", keys=("k1",), accepts_unsigned=True),
+            ProcessInfo("h", 2, "1", keys=("k1",)),
+        ),
+        (ProcessInfo("h", 1, "1", keys=("k1",)), ProcessInfo("h", 2, "1", keys=("k1", "k2"))),
+        (ProcessInfo("h", 1, "1", keys=("k1", "k2")), ProcessInfo("h", 2, "1", keys=("k2", "k1"))),
+        (ProcessInfo("h", 1, "1", keys=("k2", "k1")), ProcessInfo("h", 2, "1", keys=("k2",))),
+    ],
+)
+def test_keys_can_be_changed_one_process_after_another(step: ProcessInfo, next_step: ProcessInfo) -> None:
+    assert disagreement(step, next_step, "a2c") is None and disagreement(next_step, step, "a2c") is None
+
+
+def test_a_lease_that_no_server_writes_is_known_as_such() -> None:
+    info = ProcessInfo("here", 1, "1.0", keys=("k",), draining=True)
+    assert read_lease(Entry("n.p", 1, encode_lease(info))) == info
+    assert read_lease(Entry("n.p", 1, b'{"host": "old", "pid": 7}')) == ProcessInfo("old", 7)
+    for value in (b"", b"{}", b"[]", b"\xff", b'{"host": 1, "pid": 2}'):
+        assert read_lease(Entry("n.p", 1, value)) is None
