@@ -16,7 +16,7 @@ DIST := dist
 # Tests start hundreds of processes and import hundreds of files in each worker: none of that is compiled every time.
 unexport PYTHONDONTWRITEBYTECODE
 # What the tests need beside .venv.
-BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node-conformance/.ready .node/.ready
+BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node-hosts/.ready .node-conformance/.ready .node/.ready
 
 .PHONY: help demo test test-all test-hard lint check format docs schema screenshots dist hooks bench bench-docs chaos fuzz clean
 
@@ -95,6 +95,16 @@ $(VENV)/.dev: $(VENV)/.runtime
 	  (cd .node-conformance/node_modules/node && node installArchSpecificPackage.js </dev/null >/dev/null 2>&1) && touch $@; \
 	else \
 	  echo "MCP's conformance suite is not run: install Node.js with npm, and type make test again"; \
+	fi
+
+# The TypeScript SDK, and a host on the command line. Both need Node.js.
+.node-hosts/.ready:
+	@if command -v npm >/dev/null; then \
+	  echo "Setting up .node-hosts (once) ..."; \
+	  npm install --prefix .node-hosts --silent --no-audit --no-fund --ignore-scripts --omit=optional \
+	    @modelcontextprotocol/sdk@1.32.2 @google/gemini-cli@0.61.0 </dev/null && touch $@; \
+	else \
+	  echo "The TypeScript SDK and Gemini CLI are not tested: install Node.js with npm, and type make test again"; \
 	fi
 
 # What people turn whole files into text with today, for the benchmark only.
@@ -196,4 +206,4 @@ fuzz: $(VENV)/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf dist .venv .venv-3.* .venv-interop .venv-mcp1 .venv-hosts .node-inspector .node-conformance .venv-markitdown .venv-fastmcp .venv-readers .venv-docs .node site
+	rm -rf dist .venv .venv-3.* .venv-interop .venv-mcp1 .venv-hosts .node-inspector .node-hosts .node-conformance .venv-markitdown .venv-fastmcp .venv-readers .venv-docs .node site

@@ -38,8 +38,8 @@ class SchemaLimits:
 
 SCHEMA_LIMITS: Final = SchemaLimits()
 
-#: Anthropic's API refuses all tools if the name of one argument is another.
-_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+#: Anthropic's API refuses all tools if the name of one argument is another. Gemini CLI does so for `constructor`.
+_PLAIN_NAME: Final = re.compile(r"(?!(?:__proto__|constructor)\Z)[A-Za-z0-9_.-]{1,64}")
 #: Anthropic's and OpenAI's APIs refuse these at the top of a tool's schema.
 _NOT_AT_THE_TOP: Final = ("allOf", "anyOf", "oneOf", "then", "else", "if", "not", "enum", "const", "$ref")
 
@@ -89,6 +89,8 @@ def output_schema(schema: Any, limits: SchemaLimits = SCHEMA_LIMITS) -> Readable
         lost.append("a type that is not object")
     if tidying.refers and cut_references(copy):
         lost.append("references that lead nowhere")
+    if "constructor" in copy.get("properties", {}):
+        lost.append("a name that hosts refuse")
     if not lost and not _fits(copy, tidying.refers, limits):
         lost.append("too large")
     if lost:
@@ -103,7 +105,7 @@ def outline(schema: Any, limits: SchemaLimits = SCHEMA_LIMITS) -> ReadableSchema
     for name, each in found.items() if isinstance(found, dict) else ():
         if len(properties) == limits.outlined:
             break
-        if _PLAIN_NAME.fullmatch(name) and name != "__proto__":
+        if _PLAIN_NAME.fullmatch(name):
             facts = {key: each[key] for key in ("type", "description") if key in each} if isinstance(each, dict) else {}
             facts["description"] = cut(facts["description"], 100) if isinstance(facts.get("description"), str) else ""
             properties[name] = Tidying(1, 10, 1).copy(facts)
@@ -187,7 +189,7 @@ def _describe_odd_names(root: dict[str, Any], tidying: Tidying) -> None:
     odd = [name for name in properties if not _PLAIN_NAME.fullmatch(name)]
     if not odd:
         return
-    tidying.changed("arguments whose names are not letters, digits, _ . and -")
+    tidying.changed("arguments with names that hosts refuse")
     required = root.get("required", [])
     lines = []
     for name in odd[: SCHEMA_LIMITS.outlined]:

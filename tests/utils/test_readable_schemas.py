@@ -120,6 +120,9 @@ def test_arguments_with_other_names_are_described_in_words() -> None:
     assert (found["properties"], found["required"]) == ({"ok": {}}, ["ok"])
     assert "- 名称 (string, required) of it" in found["description"]
     assert "additionalProperties" not in found
+    # zod takes an object with such a property for no plain object, and the list of all tools for none.
+    assert shown(an_object(constructor={"type": "string"}))["properties"] == {}
+    assert output_schema(an_object(constructor={"type": "string"})).schema is None
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,16 @@ from pydantic_ai import Agent, BinaryContent, ModelRetry
 from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.models.test import TestModel
 
-from settings import ENV
+from settings import ARGS, ENV, complete
 
 
 async def main() -> None:
-    toolset = MCPToolset(StdioTransport("a2c", ["mcp"], env=ENV), init_timeout=60)
+    toolset = MCPToolset(StdioTransport("a2c", ARGS, env=ENV), init_timeout=60)
     async with toolset:
         names: set[str] = set()
-        while "pc__wait" not in names:  # the first list waits five seconds for the office, and no longer
+        while not complete(names):  # the first list does not wait for ever
             names = {tool.name for tool in await toolset.list_tools()}
             await asyncio.sleep(0.05)
-        assert {"list_computers", "pc__echo", "pc__picture", "pc__fail", "pc__wait"} <= names, names
         assert await toolset.direct_call_tool("pc__echo", {"text": "hi"}) == "hi"
         image = await toolset.direct_call_tool("pc__picture", {})
         assert isinstance(image, BinaryContent) and (image.data, image.media_type) == (b"picture", "image/png"), image
