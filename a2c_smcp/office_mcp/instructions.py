@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from a2c_smcp.errors import SMCPError
@@ -10,8 +11,9 @@ from a2c_smcp.utils.text import cut, harmless, printable
 
 __all__ = ["office_instructions", "own_words", "with_instructions"]
 
-#: Seconds that a host waits at its start for the words of the MCP servers. The tools do not depend on them.
-_PATIENCE: Final = 0.5
+#: Seconds that a host waits at its start for the computers, and then for the words of their MCP servers. Its tools do
+#: not depend on them.
+_PATIENCE: Final = 0.25
 #: Characters of one server's words, and of all.
 _ONE: Final = 2_000
 _ALL: Final = 10_000
@@ -49,12 +51,9 @@ def with_instructions(own: str, said: Iterable[tuple[str, str, str]]) -> str:
 
 
 async def office_instructions(office: WatchedOffice) -> str:
-    """The instructions for a host that comes now. It waits a moment for computers that are there."""
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            await office.agent.settled(_PATIENCE)
-    except (TimeoutError, SMCPError):
-        pass  # then with those that are known
+    """The instructions for a host that comes now. It waits a moment for the computers that are there."""
+    with suppress(SMCPError):  # then those of the computers that are known
+        await office.agent.settled(_PATIENCE)
     found = await asyncio.gather(*(_said(office, computer) for computer in office.computers))
     return with_instructions(own_words(office.only), [each for several in found for each in several])
 

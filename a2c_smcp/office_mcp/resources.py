@@ -3,16 +3,16 @@
 import asyncio
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import mcp_types as types
 
 from a2c_smcp.agent.bounds import AnswerTooLargeError
 from a2c_smcp.agent.requests import page_of, read_document
 from a2c_smcp.agent.view import Part
-from a2c_smcp.errors import InvalidDPEURIError, NotFoundError, PayloadTooLargeError, SMCPError
+from a2c_smcp.errors import InvalidDPEURIError, NotFoundError, PayloadTooLargeError, RequestTimeoutError, SMCPError
 from a2c_smcp.mcp_server.changes import Changes
 from a2c_smcp.mcp_server.passed_meta import request_meta
 from a2c_smcp.mcp_server.resources import Completions, Contents, Listing, UnknownResourceError
@@ -31,6 +31,10 @@ __all__ = ["OfficeResources"]
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
+#: Seconds that the lists of all computers wait for the windows and documents of one.
+_PATIENCE: Final = 3.0
 _MOST_COMPLETIONS: Final = 100
 _PAGES_TO_COMPLETE_FROM: Final = 5
 
@@ -134,19 +138,20 @@ class OfficeResources:
             for name, template, description in OWN_TEMPLATES
             if self._office.only is None
         ]
-        for computer in self._office.computers:
-            shared = await self._shared.resources(computer)
+        computers = list(self._office.computers)
+        lists = await asyncio.gather(*map(self._shared.resources, computers))
+        for computer, shared in zip(computers, lists, strict=True):
             found += [listed_template(each.template, computer, self._office.addresses) for each in shared.templates]
         return found
 
     async def complete(self, template: str, name: str, typed: str, known: Mapping[str, str]) -> Completions:
-        for computer in self._office.computers:
-            shared = await self._shared.resources(computer)
-            for each in shared.templates:
-                if self._office.addresses.of(computer, each.template.uri_template) == template:
-                    ref = {"type": "ref/resource", "uri": each.template.uri_template}
+        address = self._office.addresses.parse(template)
+        if address is not None and address.computer in self._office.computers:
+            for each in (await self._shared.resources(address.computer)).templates:
+                if each.template.uri_template == address.uri:
+                    ref = {"type": "ref/resource", "uri": address.uri}
                     argument, context = {"name": name, "value": typed}, {"arguments": dict(known)} if known else None
-                    found = await self._office.agent.complete(computer, each.server, ref, argument, context)
+                    found = await self._office.agent.complete(address.computer, each.server, ref, argument, context)
                     return completions(found)
         return await self._complete_document(name, typed, known)
 
@@ -176,8 +181,8 @@ class OfficeResources:
     async def _resources(self, computer: str) -> list[types.Resource]:
         """The resources of a computer. A list that cannot be read now is left out."""
         windows, documents, shared = await asyncio.gather(
-            self._office.desktop(computer),
-            self._office.documents(computer),
+            _in_time(self._office.desktop(computer)),
+            _in_time(self._office.documents(computer)),
             self._shared.resources(computer),
             return_exceptions=True,
         )
@@ -203,6 +208,15 @@ class OfficeResources:
             elements = page.get("elements") if isinstance(page, dict) else None
             ids += [str(element["element_id"]) for element in elements or () if "element_id" in element]
         return list(dict.fromkeys(ids))
+
+
+async def _in_time(reading: Awaitable[T]) -> T:
+    """One computer that does not answer must not hold up the lists of all."""
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            return await reading
+    except TimeoutError:
+        raise RequestTimeoutError(f"not within {_PATIENCE:g} s") from None
 
 
 def _is_shown(uri: str) -> bool:

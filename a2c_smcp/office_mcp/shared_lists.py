@@ -1,9 +1,10 @@
 """What the computers of an office share besides windows and documents: the last lists of resources and of prompts."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import mcp_types as types
 from pydantic import BaseModel, ValidationError
@@ -29,6 +30,8 @@ class _SharedBounds:
 
 
 _MOST: Final = _SharedBounds()
+#: Seconds that the lists of all computers wait for the list of one.
+_PATIENCE: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,17 @@ class ResourceLists:
     templates: Sequence[SharedTemplate] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Kind(Generic[T]):
+    """Resources, or prompts: where their lists are kept, how one is read, and who is told of a new one."""
+
+    known: dict[str, T]
+    read: Callable[[str], Awaitable[T]]
+    nothing: T
+    name: str
+    callback: str
+
+
 class SharedLists:
     """Keeps the lists of each computer until it announces a change. `on_resources` and `on_prompts` are called then."""
 
@@ -67,6 +81,7 @@ class SharedLists:
         self._office = office
         self._resources: dict[str, ResourceLists] = {}
         self._prompts: dict[str, Sequence[SharedPrompt]] = {}
+        self._reading: dict[tuple[str, str], asyncio.Task[Any]] = {}
         self._changes = 0
         self.on_resources: Callable[[], None] = lambda: None
         self.on_prompts: Callable[[], None] = lambda: None
@@ -79,30 +94,39 @@ class SharedLists:
 
     async def resources(self, computer: str) -> ResourceLists:
         """What a computer shares; nothing if it cannot be read now."""
-        return await self._once(computer, self._resources, self._read_resources, ResourceLists(), "resources")
+        kind = _Kind(self._resources, self._read_resources, ResourceLists(), "resources", "on_resources")
+        return await self._once(computer, kind)
 
     async def prompts(self, computer: str) -> Sequence[SharedPrompt]:
         nothing: Sequence[SharedPrompt] = ()
-        return await self._once(computer, self._prompts, self._read_prompts, nothing, "prompts")
+        return await self._once(computer, _Kind(self._prompts, self._read_prompts, nothing, "prompts", "on_prompts"))
 
-    async def _once(
-        self,
-        computer: str,
-        known: dict[str, T],
-        read: Callable[[str], Awaitable[T]],
-        nothing: T,
-        what: str,
-    ) -> T:
-        if computer in known:
-            return known[computer]
+    async def _once(self, computer: str, kind: "_Kind[T]") -> T:
+        """The list that is known, or that the computer tells in time. A list that comes later is announced."""
+        if computer in kind.known:
+            return kind.known[computer]
+        key = (kind.name, computer)
+        if (reading := self._reading.get(key)) is None:
+            reading = self._reading[key] = asyncio.create_task(self._read(computer, kind))
+        await asyncio.wait({reading}, timeout=_PATIENCE)
+        if reading.done():
+            found: T = reading.result()
+            return found
+        logger.warning("the %s of %s are not listed yet: it takes long to tell them", kind.name, in_log(computer))
+        reading.add_done_callback(lambda _: getattr(self, kind.callback)())
+        return kind.nothing
+
+    async def _read(self, computer: str, kind: "_Kind[T]") -> T:
         changes = self._changes
         try:
-            found = await read(computer)
+            found = await kind.read(computer)
         except SMCPError as error:
-            logger.warning("the %s of %s are not listed: %s", what, in_log(computer), printable(cut(str(error))))
-            return nothing
+            logger.warning("the %s of %s are not listed: %s", kind.name, in_log(computer), printable(cut(str(error))))
+            return kind.nothing
+        finally:
+            del self._reading[kind.name, computer]
         if changes == self._changes:  # otherwise it may be old already
-            known[computer] = found
+            kind.known[computer] = found
         return found
 
     async def _read_resources(self, computer: str) -> ResourceLists:

@@ -73,6 +73,7 @@ class WatchedOffice:
         self.on_update: Callable[[str, Part], None] = lambda computer, part: None
         self._news = asyncio.Event()
         self._first_asked: float | None = None
+        self._has_waited = False
         self._computers: set[str] = set()
         self._read: dict[tuple[str, Part], Any] = {}
         self._listed: dict[tuple[str, Part], list[str]] = {}
@@ -124,10 +125,14 @@ class WatchedOffice:
     @property
     def asked(self) -> bool:
         """Whether somebody has already waited for the office: its problem is known by now."""
-        return self._first_asked is not None
+        return self._has_waited
 
     async def ready(self) -> None:
         """Wait a moment until the tools of the office are known, and there is at least one."""
+        await self._wait_until_ready()
+        self._has_waited = True
+
+    async def _wait_until_ready(self) -> None:
         now = asyncio.get_running_loop().time
         began = now()
         if self._first_asked is None:

@@ -27,6 +27,8 @@ from a2c_smcp.smcp import (
     GET_CONFIG_EVENT,
     GET_DESKTOP_EVENT,
     GET_FINDER_EVENT,
+    GET_PROMPTS_EVENT,
+    GET_RESOURCES_EVENT,
     READ_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
     TOOL_PROGRESS_EVENT,
@@ -883,3 +885,35 @@ async def test_a_computer_that_always_announces_does_not_hold_the_lists_of_the_o
             await honest.announce(UPDATE_TOOL_LIST_EVENT)
             await eventually_listed(client, "laptop__new")
         is_over = True
+
+
+async def test_a_computer_that_does_not_answer_holds_up_no_list_of_others(
+    make_agent: MakeAgent, make_computer: MakeComputer
+) -> None:
+    async def never(_: Any) -> Any:
+        await asyncio.sleep(600)
+
+    def stuck(computer: FakeComputer) -> None:
+        hanging = (GET_RESOURCES_EVENT, GET_PROMPTS_EVENT, GET_DESKTOP_EVENT, GET_FINDER_EVENT)
+        computer.answers.update(dict.fromkeys(hanging, never))
+        computer.listen()
+
+    def sharing(computer: FakeComputer) -> None:
+        mine = {"mcp_server": "s"}
+        resources = [{"uri": "test://a", "name": "a", **mine}, {"no": "resource"}]
+        templates = [{"uriTemplate": "test://{x}", "name": "t", **mine}]
+        prompts = [{"name": "p", **mine}, {"name": 3, **mine}]
+        computer.answers[GET_RESOURCES_EVENT] = lambda _: {"resources": resources, "templates": templates}
+        computer.answers[GET_PROMPTS_EVENT] = lambda _: {"prompts": prompts}
+        computer.listen()
+
+    await make_computer("stuck", stuck)
+    await make_computer("desk", sharing)
+    async with host(await make_agent()) as (client, _):
+        with anyio.fail_after(14):  # an agent waits 20 s for a computer
+            prompts, resources, templates = await asyncio.gather(
+                client.list_prompts(), client.list_resources(), client.list_resource_templates()
+            )
+    assert [prompt.name for prompt in prompts.prompts] == ["desk__p"]
+    assert "a2c://desk/test/a" in [resource.uri for resource in resources.resources]
+    assert "a2c://desk/test/{x}" in [each.uri_template for each in templates.resource_templates]
