@@ -1,5 +1,6 @@
 """`a2c doctor --nats`: address, JetStream, rights."""
 
+import asyncio
 import json
 import os
 import re
@@ -125,3 +126,17 @@ def test_the_command_says_it_and_ends_with_1(prefix: str) -> None:
     assert result.returncode == 1 and f"✗ {address} does not answer" in result.stdout
     result = shared().run_text("doctor", "--nats", "redis://x", env=os.environ)
     assert result.returncode == 2
+
+
+async def test_an_old_nats_is_named_with_the_version_that_is_needed() -> None:
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b'INFO {"server_id":"old","version":"2.10.22","max_payload":1048576,"headers":true}\r\n')
+        async for line in reader:
+            if line.startswith(b"PING"):
+                writer.write(b"PONG\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(greet, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        ((what, advice),) = await examine_nats(ClusterOptions((f"nats://127.0.0.1:{port}",)))
+    assert "2.10.22" in what and advice == "NATS 2.11 or newer is needed"
