@@ -64,7 +64,7 @@ class ResourceLists:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind(Generic[T]):
+class _ListKind(Generic[T]):
     """Resources, or prompts: where their lists are kept, how one is read, and who is told of a new one."""
 
     known: dict[str, T]
@@ -94,14 +94,16 @@ class SharedLists:
 
     async def resources(self, computer: str) -> ResourceLists:
         """What a computer shares; nothing if it cannot be read now."""
-        kind = _Kind(self._resources, self._read_resources, ResourceLists(), "resources", "on_resources")
+        kind = _ListKind(self._resources, self._read_resources, ResourceLists(), "resources", "on_resources")
         return await self._once(computer, kind)
 
     async def prompts(self, computer: str) -> Sequence[SharedPrompt]:
         nothing: Sequence[SharedPrompt] = ()
-        return await self._once(computer, _Kind(self._prompts, self._read_prompts, nothing, "prompts", "on_prompts"))
+        return await self._once(
+            computer, _ListKind(self._prompts, self._read_prompts, nothing, "prompts", "on_prompts")
+        )
 
-    async def _once(self, computer: str, kind: "_Kind[T]") -> T:
+    async def _once(self, computer: str, kind: "_ListKind[T]") -> T:
         """The list that is known, or that the computer tells in time. A list that comes later is announced."""
         if computer in kind.known:
             return kind.known[computer]
@@ -116,7 +118,7 @@ class SharedLists:
         reading.add_done_callback(lambda _: getattr(self, kind.callback)())
         return kind.nothing
 
-    async def _read(self, computer: str, kind: "_Kind[T]") -> T:
+    async def _read(self, computer: str, kind: "_ListKind[T]") -> T:
         changes = self._changes
         try:
             found = await kind.read(computer)
