@@ -110,7 +110,8 @@ async def place() -> AsyncIterator[Place]:
         for era in SERVERS
         for make in (asking, tasking)
     ]
-    with async_server(OpenAuthentication(), PATIENT) as running:
+    # The loop of this computer stands still while tests of other files run, and while a process starts.
+    with async_server(OpenAuthentication(), PATIENT, ping_timeout=300) as running:
         place = Place(running.url, new_office())
         computer = Computer("pc", mcp_servers=servers, timings=FAST)
         async with computer, SMCPComputerClient(computer, options(running.url)) as client:
@@ -352,7 +353,7 @@ def quick(agent: AsyncSMCPAgentClient, **times: float) -> Any:
 
 async def created(client: Client, tool: str, /, **arguments: Any) -> Created:
     made = await client.session.call_tool(f"pc__{tool}", arguments, allow_input_required=True, allow_claimed=True)
-    assert isinstance(made, Created)
+    assert isinstance(made, Created), made
     return made
 
 
