@@ -357,7 +357,7 @@ class Far:
 async def test_a_room_for_resources_of_another_kind(era: str) -> None:
     server = ContextServer("s", host="h", windows={"w": Window("x")}, resources=[Far()])
     async with connected(server.mcp, era) as (client, listening):
-        assert await uris(client) == ["window://h/w", "far://pc/a"]
+        assert await uris(client) == ["far://pc/a", "window://h/w"]  # rooms of one's own come first
         assert await text(client, "far://pc/a?x=1") == "from afar"
         with pytest.raises(MCPError, match="Unknown resource: far://pc/b"):
             await client.read_resource("far://pc/b")
