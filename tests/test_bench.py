@@ -41,6 +41,17 @@ def test_a_smoke_run_prints_tables_writes_figures_and_draws_charts(tmp_path: Pat
     assert "## A tool call" in page.read_text()
 
 
+def test_the_simulation_of_many_processes_comes_to_its_end_and_loses_nobody() -> None:
+    costs = {"way": 6e-5, "write": 1.2e-5, "deliver": 2e-6, "send": 4e-5, "receive": 1.3e-5}
+    command = [sys.executable, "-m", "bench.simulation", "--one", json.dumps([3, 60, costs])]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 0, result.stderr
+    row = json.loads(result.stdout)
+    assert (row["processes"], row["members"], row["failures"]) == (3, 60, 0)
+    # Clients with their secret do not wait for the lease of their old process. Strangers do.
+    assert row["back"] < 10 < row["lost"] < 20
+
+
 def test_a_chart_shows_each_ratio() -> None:
     group = Group("t", {"ours": {"ms": 1.0, "only": 2.0}, "existing": {"ms": 4.0, "only": None}})
     text = document([group], "a machine")
