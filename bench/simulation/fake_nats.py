@@ -214,7 +214,7 @@ class FakeConnection:
         return await self.nats.ask(self, lambda: self.nats.get(subject))
 
     async def stream_info(self, stream: str) -> Any:
-        return SimpleNamespace(config=SimpleNamespace(num_replicas=3))
+        return SimpleNamespace(config=SimpleNamespace(num_replicas=3, allow_msg_ttl=True, subject_delete_marker_ttl=1))
 
     async def add_consumer(self, stream: str, config: Any) -> Any:
         watch = self._watch

@@ -33,7 +33,10 @@ class ClusterTimes:
     bucket_look: float = 10.0
     """For a look at the whole bucket. Ten thousand keys take 0.15 s."""
     revision: float = 5.0
-    """How long a caller waits until a revision is known here."""
+    """How long a caller that waits for a revision waits for anything new at all."""
+    behind: float = 15.0
+    """How long it waits while there is something new all the time: when very many join at once, a process needs seconds
+    to take their changes in. Clients wait for 20 s."""
     max_silence: float = 3.0
     """A process that is waited for counts as gone after this silence."""
     quiet: float = 5.0

@@ -77,12 +77,18 @@ class ReplicaWatcher:
             await watch.close()
 
     async def reached(self, revision: int) -> None:
-        """Wait until a revision is known here. Raises `InternalError` after some seconds."""
+        """Wait until a revision is known here. Raises `InternalError` if nothing new is shown for some seconds, or if
+        there is too much before it.
+        """
         if self.revision >= revision:
             return
+        now = asyncio.get_running_loop().time
         known: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiting, (revision, next(self._numbers), known))
-        await asyncio.wait({known}, timeout=tuning.TIMES.revision)
+        give_up, shown = now() + tuning.TIMES.behind, -1
+        while not known.done() and now() < give_up and self.revision != shown:
+            shown = self.revision
+            await asyncio.wait({known}, timeout=tuning.TIMES.revision)
         if known.done() and not known.cancelled():
             return
         known.cancel()
