@@ -12,6 +12,7 @@ from a2c_smcp.agent.cli import NameOption, OfficeOption
 from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.docs.cli import app as docs_app
+from a2c_smcp.server.admin.cli import app as admin_app
 from a2c_smcp.server.nats_setup_cli import app as server_app
 from a2c_smcp.terminal.background_stream import background_stderr
 from a2c_smcp.terminal.exits import FAILED
@@ -38,6 +39,7 @@ from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 if TYPE_CHECKING:
     from a2c_smcp.link.interface import LinkOptions
     from a2c_smcp.office_mcp.command import HttpOptions
+    from a2c_smcp.server.admin.setup import AdminOptions
 
 __all__ = ["app", "main"]
 
@@ -57,6 +59,7 @@ app = CommandApp(
 app.add_typer(agent_app)
 app.add_typer(computer_app)
 app.add_typer(docs_app)
+server_app.add_typer(admin_app)
 app.add_typer(server_app)
 
 LogLevelOption = Annotated[
@@ -204,6 +207,40 @@ class ClusterFlags:
     ] = False
 
 
+@dataclass(frozen=True)
+class AdminDoorFlags:
+    """Where operators come in: fields of `AdminOptions`."""
+
+    admin_socket: Annotated[
+        str | None,
+        typer.Option(
+            envvar="A2C_ADMIN_SOCKET",
+            metavar="PATH",
+            help="The local socket for `a2c server admin`, which only this user may open; none: no socket.",
+            show_default="a place that the command finds; the first line shows it",
+        ),
+    ] = None
+    admin: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Let operators in at this port, too, with a key and a page at /admin."),
+    ] = None
+    admin_key_file: Annotated[
+        Path | None,
+        typer.Option(envvar="A2C_ADMIN_KEY_FILE", metavar="FILE", help="With --admin: a file that holds its key."),
+    ] = None
+
+
+def _admin_options(flags: AdminDoorFlags, allowed_hosts: tuple[str, ...]) -> "AdminOptions":
+    from a2c_smcp.server.admin.setup import AdminOptions
+
+    host, _, port = (flags.admin or "").rpartition(":")
+    if flags.admin is not None and not (host and port.isascii() and port.isdigit() and int(port) < 65536):
+        raise typer.BadParameter(f"--admin takes HOST:PORT, not {flags.admin!r}")
+    key = "" if flags.admin_key_file is None else key_from_file(flags.admin_key_file)
+    host = host.removeprefix("[").removesuffix("]")
+    return AdminOptions(flags.admin_socket, host, int(port or 0), key, allowed_hosts)
+
+
 @server_app.callback(invoke_without_command=True)
 @with_option_groups
 @background_stderr()
@@ -219,6 +256,7 @@ def server(
     ending: DrainFlags,
     limits: LimitFlags,
     cluster: ClusterFlags,
+    operators: AdminDoorFlags,
     log_level: LogLevelOption = "info",
     log_format: LogFormatOption = "text",
 ) -> None:
@@ -237,11 +275,13 @@ def server(
             ServerOptions(
                 host,
                 port,
-                (*(keys.api_key or ()), *map(key_from_file, keys.api_key_file or ())),
+                tuple(keys.api_key or ()),
                 keys.keys,
                 keys.api_key_header,
                 allowed_hosts=tuple(keys.allowed_host or ()),
                 cluster_keys=tuple(keys.cluster_key or ()),
+                api_key_files=tuple(keys.api_key_file or ()),
+                admin=_admin_options(operators, tuple(keys.allowed_host or ())),
                 limits=Limits(**vars(limits)),
                 drain=DrainTimes(ending.drain, ending.drain_announce),
                 **vars(connections),

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from urllib.parse import urlencode
 
+from a2c_smcp import __version__
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.link.connection import Connection
 from a2c_smcp.link.interface import LinkOptions
@@ -48,7 +49,7 @@ async def _attempt(
     connection: Connection, options: LinkOptions, office: str | None, transports: Sequence[str], seconds: float
 ) -> Exception | None:
     """Connect once. Returns the error, or `None` if it is connected. Raises the server's refusal."""
-    headers = dict(options.headers)
+    headers = {"User-Agent": f"a2c-smcp/{__version__}", **options.headers}
     if options.api_key is not None:
         headers[options.api_key_header] = options.api_key
     try:

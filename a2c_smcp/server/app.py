@@ -3,13 +3,15 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import socketio
 
 from a2c_smcp.errors import ForbiddenError
+from a2c_smcp.server.admin.everywhere import ClusterAdmin
+from a2c_smcp.server.admin.here import Controls, ProcessAdmin
 from a2c_smcp.server.admission import peer_of
 from a2c_smcp.server.auth import AuthenticationProvider, OpenAuthentication
 from a2c_smcp.server.draining import Draining, DrainTimes
@@ -104,6 +106,8 @@ class ServerApp:
         self._endpoint = f"/{socketio_path.strip('/')}/"
         self.draining = Draining(namespace)
         """The end of this process: `draining.hurry()` ends its waits."""
+        self.beside: list[AbstractAsyncContextManager[object]] = []
+        """What is open while the application is served, such as the doors for operators."""
         self._drained = False
         self._socketio = socketio.ASGIApp(sio, other_asgi_app=self._http, socketio_path=socketio_path)
 
@@ -139,12 +143,22 @@ class ServerApp:
         """Why this process takes no new clients now; `None` if it does."""
         return "draining" if self.draining.begun else self.namespace.registry.unavailable()
 
+    def admin(self, controls: Controls) -> ClusterAdmin:
+        """What operators may ask of this server, and of the others of its cluster. Call it once."""
+        controls.ready, controls.lag = self.not_ready, lambda: self._metrics.last_lag
+        admin = ClusterAdmin(ProcessAdmin(self.namespace, controls), self._tie)
+        if self._tie is not None:
+            self._tie.obey(admin.obey)
+        return admin
+
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(measured_lag(self._metrics.lagged))
             while (message := await receive())["type"] != "lifespan.shutdown":
                 if self._tie is not None:
                     await stack.enter_async_context(self._tie)
+                for part in self.beside:
+                    await stack.enter_async_context(part)
                 await send({"type": f"{message['type']}.complete"})
             await self.sio.shutdown()
         await send({"type": "lifespan.shutdown.complete"})

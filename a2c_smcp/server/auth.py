@@ -98,7 +98,12 @@ class Key(BaseModel):
     @property
     def grant(self) -> Grant:
         """What the key allows."""
-        return Grant(self.name, self.roles, self.offices)
+        return Grant(self.name, self.roles, self.offices, self.fingerprint)
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells this key from others, for logs and operators. Nobody can find the key from it."""
+        return hashlib.sha256(b"a2c key fingerprint " + self.digest).hexdigest()[:12]
 
 
 class KeyFileError(ValueError):
@@ -130,11 +135,39 @@ class _KeyRing:
     """Finds the key that was shown. The time that this takes does not tell which key it is, or how much was right."""
 
     def __init__(self, keys: Iterable[Key | str], *, header: str = DEFAULT_HEADER) -> None:
+        self._header = header.lower()
+        self._keys: list[tuple[bytes, Grant]] = []
+        self._revoked: set[str] = set()
+        self.replace(keys)
+
+    def replace(self, keys: Iterable[Key | str]) -> None:
+        """Accept these keys from now on, and no others. Raises `ValueError` if there is none, and changes nothing.
+
+        Sessions that are connected stay: `SMCPNamespace.check_grants` ends those whose key is gone.
+        """
         made = [key if isinstance(key, Key) else Key(name="api-key", key=key) for key in keys]
         if not made:
             raise ValueError("an API key check needs at least one key")
         self._keys = [(key.digest, key.grant) for key in made]
-        self._header = header.lower()
+        # Of a key that is listed twice, the first entry counts, as in `grant`.
+        self._by_fingerprint = {grant.fingerprint: grant for _, grant in reversed(self._keys)}
+
+    def revoke(self, fingerprints: Iterable[str]) -> None:
+        """Accept the keys with these fingerprints no more, even if `replace` brings them again."""
+        self._revoked.update(fingerprints)
+
+    def is_revoked(self, fingerprint: str) -> bool:
+        return fingerprint in self._revoked
+
+    def grants(self) -> list[Grant]:
+        """What the keys allow, those that were revoked included."""
+        return [grant for _, grant in self._keys]
+
+    def current(self, grant: Grant) -> Grant | None:
+        """What the key of an earlier grant allows now; `None` if it is not accepted any more."""
+        if grant.fingerprint in self._revoked:
+            return None
+        return self._by_fingerprint.get(grant.fingerprint)
 
     def grant(self, credentials: Credentials) -> Grant:
         shown = [secret for secret in (credentials.headers.get(self._header), credentials.token) if secret]
@@ -146,7 +179,7 @@ class _KeyRing:
             for candidate, grant in self._keys:
                 if hmac.compare_digest(digest, candidate) and found is None:
                     found = grant
-        if found is None:
+        if found is None or found.fingerprint in self._revoked:
             raise UnauthorizedError("the API key is not known here")
         return found
 

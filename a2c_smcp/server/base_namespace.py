@@ -40,6 +40,7 @@ from a2c_smcp.server.boundary import (
     refusal,
     relay_of,
 )
+from a2c_smcp.server.call_tally import CallTally, ToolName
 from a2c_smcp.server.effects import Broadcast, room_of
 from a2c_smcp.server.envelopes import Answer, Message, answer_from, payload_of, read_answer, read_message
 from a2c_smcp.server.limits import Limits, TokenBucket
@@ -47,6 +48,7 @@ from a2c_smcp.server.offices import Member
 from a2c_smcp.server.outbox import ReportPacket
 from a2c_smcp.server.relays import PassOn, RelayAsk, relay_table, reported_by
 from a2c_smcp.server.reports import QuestionLimit, ReportLimit, report_packet
+from a2c_smcp.server.session_record import SessionRecord
 from a2c_smcp.server.socket_bounds import ServerDoor
 from a2c_smcp.server.socketio_setup import encode_request, sort_packet
 from a2c_smcp.server.sockets import adopt_sockets
@@ -103,6 +105,7 @@ class Client:
 
     sid: str
     bucket: TokenBucket | None
+    record: SessionRecord
 
 
 ClientT = TypeVar("ClientT", bound=Client)
@@ -161,6 +164,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         self._clients: dict[str, ClientT] = {}
         self._relays = relay_table(self.limits.pending_relays)
         self._relay_numbers = itertools.count(1)
+        self.tally = CallTally()
 
     @abstractmethod
     def _start(self, socket: Any, sid: str, ack_id: int | None, message: Message) -> None:
@@ -229,6 +233,13 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         use_unique_ack_ids(self.server, client.sid)
         self._clients[client.sid] = client
         socket.admit()
+
+    def _note_membership(self, client: ClientT, row: Event, request: Any) -> None:
+        """A client has joined or left an office."""
+        if row.name == JOIN_OFFICE_EVENT:
+            client.record.enters(request["office_id"], request["role"], request["name"])
+        else:
+            client.record.leaves()
 
     def _new_bucket(self) -> TokenBucket | None:
         rate = self.limits.requests_per_second
@@ -315,8 +326,18 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
 
     # --- relays
 
-    def _observed(self, event: str) -> Observed:
-        return Observed(partial(self._observer.relayed, event), "failed")
+    def _observed(self, client: Client, message: Message) -> Observed:
+        assert message.event is not None
+        if message.event != TOOL_CALL_EVENT:
+            return Observed(partial(self._observer.relayed, message.event), "failed")
+        # The name is not kept with the request: a peer may send one of any length.
+        tool, computer = message.request.pop("tool_name", ""), message.request["computer"]
+        name = ToolName(client.record.office, computer[: offices.MAX_NAME], tool[: offices.MAX_NAME])
+        return Observed(partial(self._called, name), "failed")
+
+    def _called(self, name: ToolName, outcome: str, seconds: float) -> None:
+        self._observer.relayed(TOOL_CALL_EVENT, outcome, seconds)
+        self.tally.note(name, seconds, outcome != "answered", time.monotonic())
 
     def _observed_change(self, row: Event) -> AbstractContextManager[object]:
         return Observed(self._observer.joined, "joined") if row.name == JOIN_OFFICE_EVENT else nullcontext()
@@ -349,6 +370,10 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
             if message.request.get("questions"):
                 ask.waiter.on_question = QuestionLimit(partial(pass_on, QUESTION_NOTIFICATION))
         self._relays.ask(ask)
+        if ask.waiter.event == TOOL_CALL_EVENT:
+            for sid in (caller, target):
+                if (client := self._clients.get(sid)) is not None:  # another process may have one of them
+                    client.record.calls += 1
         return ask
 
     def _request(self, ask: RelayAsk, message: Message, pending: PendingAck) -> tuple[Any, Packet]:

@@ -3,13 +3,18 @@
 import asyncio
 import logging
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, Final
 
+from a2c_smcp.server.admin.here import Controls
+from a2c_smcp.server.admin.setup import AdminOptions, AdminProblem, admin_doors, operator_keys
 from a2c_smcp.server.app import ServerApp, create_app
-from a2c_smcp.server.auth import APIKeyAuthentication, AuthenticationProvider, Key, OpenAuthentication, load_keys
+from a2c_smcp.server.auth import OpenAuthentication
 from a2c_smcp.server.cluster.options import ClusterOptions, parse_keys, parse_servers
 from a2c_smcp.server.draining import DrainTimes
+from a2c_smcp.server.key_sources import KeySources, ServerKeys
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.terminal.screen import say
@@ -21,6 +26,10 @@ from a2c_smcp.web.uvicorn_server import GracefulServer, listen
 __all__ = ["ServerOptions", "UsageProblem", "serve"]
 
 logger = logging.getLogger(__name__)
+
+
+#: What the first line says about a server without a key.
+_OPEN: Final = "no API key: every program on this machine"
 
 
 class UsageProblem(ValueError):  # noqa: N818 - what the person at the terminal reads
@@ -49,13 +58,19 @@ class ServerOptions:
     cluster_key_file: Path | None = None
     accept_unsigned: bool = False
     drain: DrainTimes = field(default_factory=DrainTimes)
+    api_key_files: tuple[Path, ...] = ()
+    admin: AdminOptions = field(default_factory=AdminOptions)
 
 
 def serve(options: ServerOptions) -> None:
     """Serve until a signal ends it. Raises `UsageProblem`, `KeyFileError` or `OSError` before anything is served."""
-    auth = _authentication(options)
+    try:
+        options.admin.check(tls=options.tls_cert is not None)
+    except AdminProblem as problem:
+        raise UsageProblem(str(problem)) from None
+    keys = _keys(options)
     app = create_app(
-        auth,
+        OpenAuthentication(options.allowed_hosts) if keys is None else keys.auth,
         limits=options.limits,
         cluster=_cluster(options),
         ping_interval=options.ping_interval,
@@ -65,14 +80,20 @@ def serve(options: ServerOptions) -> None:
         scheme = "https" if options.tls_cert else "http"
         host = f"[{options.host}]" if ":" in options.host else options.host
         address = f"{scheme}://{host}:{listener.getsockname()[1]}"
-        open_to_all = " (no API key: every program on this machine)" if isinstance(auth, OpenAuthentication) else ""
-        GracefulServer(
-            _config(app, options),
-            ready=_Readiness(app, f"on {address}{open_to_all}").tell,
-            ending=lambda: app.drain(options.drain, tell=lambda text: say(f"a2c server {text}", err=True)),
-            hurry=app.draining.hurry,
-            hang_up=_keep_running,
-        ).run([listener])
+        controls = Controls(None if keys is None else operator_keys(keys, app.namespace))
+        with admin_doors(options.admin, app.admin(controls), listener.getsockname()[1], _tls(options)) as doors:
+            app.beside += doors
+            notes = [*([] if keys else [_OPEN]), *(f"admin {door.where}" for door in doors)]
+            where = f"on {address} ({'; '.join(notes)})" if notes else f"on {address}"
+            server = GracefulServer(
+                _config(app, options),
+                ready=_Readiness(app, where).tell,
+                ending=lambda: app.drain(options.drain, tell=lambda text: say(f"a2c server {text}", err=True)),
+                hurry=app.draining.hurry,
+                hang_up=_keep_running,
+            )
+            controls.end = partial(setattr, server, "should_exit", True)
+            server.run([listener])
 
 
 class _Readiness:
@@ -103,26 +124,26 @@ def _keep_running() -> None:
     logger.warning("SIGHUP: this server reads its keys and certificates only at its start; it goes on as before")
 
 
-def _authentication(options: ServerOptions) -> AuthenticationProvider:
+def _keys(options: ServerOptions) -> ServerKeys | None:
+    """The keys of the server; `None` if it lets everybody on this machine in."""
     if not all(options.api_keys):
         raise UsageProblem("an API key must not be empty")
-    keys: list[Key | str] = list(options.api_keys)
-    if options.keys_file:
-        listed = load_keys(options.keys_file)
-        _warn_if_exposed(options.keys_file, secret=any(key.key for key in listed))
-        keys += listed
-    if keys:
-        return APIKeyAuthentication(keys, header=options.api_key_header)
+    sources = KeySources(options.api_keys, options.api_key_files, options.keys_file)
+    loaded = sources.load()
+    for warning in loaded.warnings:
+        logger.warning("%s", warning)
+    if loaded.keys:
+        return ServerKeys(sources, loaded, options.api_key_header)
     if not is_loopback(options.host):
         raise UsageProblem(
             f"refusing to serve {options.host} without an API key: everybody who reaches it could use every computer. "
             "Give --api-key-file, A2C_API_KEY or --keys, or bind 127.0.0.1."
         )
-    return OpenAuthentication(options.allowed_hosts)
+    return None
 
 
-def _warn_if_exposed(file: Path, *, secret: bool = True) -> None:
-    if (warning := exposure(file, secret=secret)) is not None:
+def _warn_if_exposed(file: Path) -> None:
+    if (warning := exposure(file)) is not None:
         logger.warning("%s", warning)
 
 
@@ -162,13 +183,18 @@ def _cluster_keys(options: ServerOptions) -> tuple[bytes, ...]:
     return (*of_file, *keys)
 
 
-def _config(app: ServerApp, options: ServerOptions) -> GuardedConfig:
+def _tls(options: ServerOptions) -> dict[str, Any] | None:
     if (options.tls_cert is None) != (options.tls_key is None):
         raise UsageProblem("--tls-cert and --tls-key belong together")
+    if options.tls_cert is None:
+        return None
+    return {"ssl_certfile": options.tls_cert, "ssl_keyfile": options.tls_key}
+
+
+def _config(app: ServerApp, options: ServerOptions) -> GuardedConfig:
     return GuardedConfig(
         app,
-        ssl_certfile=options.tls_cert,
-        ssl_keyfile=options.tls_key,
+        **(_tls(options) or {}),
         proxy_headers=True,
         forwarded_allow_ips=options.forwarded_allow_ips,
         timeout_graceful_shutdown=2,

@@ -30,7 +30,7 @@ __all__ = ["Answer", "Message", "answer_from", "payload_of", "read_answer", "rea
 _T = TypeVar("_T")
 
 #: The fields of a relay that are kept until its answer comes.
-_KEPT: Final = frozenset({"agent", "req_id", "computer", "timeout", "progress", "questions"})
+_KEPT: Final = frozenset({"agent", "req_id", "computer", "timeout", "progress", "questions", "tool_name"})
 
 
 # --- events

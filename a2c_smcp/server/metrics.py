@@ -37,6 +37,7 @@ class Metrics:
         disconnects = self._counter("a2c_disconnects", "Sessions that ended.", "reason")
         # All of them are there from the beginning, so that the first one is seen as an increase.
         self._disconnects = {reason: disconnects.labels(reason) for reason in (*sorted(DISCONNECT_REASONS), "other")}
+        self.last_lag = 0.0
         self._lag = self._histogram("a2c_loop_lag", "How late the event loop is.", buckets=_SHORT)
         self._across_of = cache(
             self._counter("a2c_messages_across", "Messages between server processes.", "direction", "kind").labels
@@ -77,6 +78,7 @@ class Metrics:
 
     def lagged(self, seconds: float) -> None:
         """The event loop did something this much later than it should."""
+        self.last_lag = seconds
         self._lag.observe(seconds)
 
     # --- what happens between processes

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Iterable, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -19,10 +20,11 @@ from a2c_smcp.server.broadcast import SMCPManager
 from a2c_smcp.server.effects import Broadcast, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.limits import Limits
-from a2c_smcp.server.offices import Member
+from a2c_smcp.server.offices import Grant, Member
 from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.relays import PassOn, RelayAsk
-from a2c_smcp.server.socket_bounds import REPLACED
+from a2c_smcp.server.session_record import session_record
+from a2c_smcp.server.socket_bounds import KEY_WITHDRAWN, KICKED, REPLACED
 from a2c_smcp.server.sockets import BoundedAsyncSocket, unwritten_sockets
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -50,6 +52,8 @@ _READ_SECONDS: Final = 2.0
 _MOVED_AT_ONCE: Final = 20
 #: Joins and leaves of one session that may be under way. All but the first wait for the one before.
 _MOST_CHANGES: Final = 8
+#: Sessions whose keys are checked in one turn of the event loop.
+_GRANTS_AT_ONCE: Final = 500
 
 
 @dataclass(slots=True, eq=False)
@@ -120,6 +124,40 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
                 await self.emit(MOVING_NOTIFICATION, {"within": round(left, 3)}, to=sid)
             await asyncio.sleep(_LOOK)
 
+    @property
+    def clients(self) -> Collection[Client]:
+        """The sessions of this process."""
+        return self._clients.values()
+
+    def socket(self, sid: str) -> BoundedAsyncSocket | None:
+        """The connection of a session, if it is here."""
+        socket = socket_of(self.server, self.namespace, sid)
+        return socket if isinstance(socket, BoundedAsyncSocket) else None
+
+    async def kick(self, sid: str, reason: str = KICKED) -> bool:
+        """End the connection of a session. Returns whether it was here. Its client may connect again."""
+        if sid not in self._clients or (socket := self.socket(sid)) is None:
+            return False
+        await socket.cut_off(reason)
+        return True
+
+    async def check_grants(self, current: Callable[[Grant], Grant | None]) -> int:
+        """Apply what the keys of all sessions allow now; `current` gives `None` for a key that is not accepted any
+        more. Ends the sessions that are not allowed any more where they are, and returns how many.
+        """
+        ended = 0
+        for number, client in enumerate(list(self._clients.values())):
+            if not number % _GRANTS_AT_ONCE:
+                await asyncio.sleep(0)
+            record = client.record
+            grant = current(record.grant)
+            if grant is not None and (not record.office or grant.allows(record.role, record.office)):
+                record.grant = grant
+                self.registry.regrant(client.sid, grant)
+            elif await self.kick(client.sid, KEY_WITHDRAWN):
+                ended += 1
+        return ended
+
     async def drain(self, seconds: float) -> None:
         """Refuse new requests from now on, and wait until the answers to the running ones are written, for this long
         at most.
@@ -165,7 +203,8 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
             self.admission.wrong_keys.right(address)
             self._check_connected(sid)
             self.registry.connect(sid, grant)
-            self._let_in(_LockedClient(sid, self._new_bucket()), socket)
+            record = session_record(environ, address, grant, time.time())
+            self._let_in(_LockedClient(sid, self._new_bucket(), record), socket)
         except Exception as error:
             await asyncio.sleep(self._seconds_to_refusal(address, error))
             raise self._refused_connection(address, error) from None
@@ -227,6 +266,8 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
                 # The session ended while the registry changed it. The office is told nothing.
                 await self.registry.disconnect(client.sid)
                 raise NotInRoomError("this session has ended")
+            self._note_membership(client, row, request)
+            await self._check_grant(client)
             await self._perform(transition.rooms, ())
         if transition.taken is not None:
             self._retire(transition.taken)
@@ -235,6 +276,13 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         await self._perform((), transition.notices)
         if transition.left_office:
             await self._end_relays(client.sid)
+
+    async def _check_grant(self, client: _LockedClient) -> None:
+        """The key of a session may have changed while the session joined."""
+        record = client.record
+        self.registry.regrant(client.sid, record.grant)
+        if record.office and not record.grant.allows(record.role, record.office):
+            await self.kick(client.sid, KEY_WITHDRAWN)
 
     def _retire(self, member: Member) -> None:
         """A newer session of the same client has this place: close its session when nothing is on its way there."""
@@ -278,7 +326,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
     # --- relays
 
     async def _relay(self, client: _LockedClient, row: Event, message: Message) -> Encoded:
-        with self._observed(row.name) as observed:
+        with self._observed(client, message) as observed:
             target = self.registry.route(client.sid, row, message.request["computer"])
             # Nothing is awaited between the look-up and the table of relays: the end of either session finds the relay.
             answer = await self._ask(client.sid, target, message, asyncio.get_running_loop().create_future())

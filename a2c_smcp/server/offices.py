@@ -87,6 +87,12 @@ class Grant:
     """The roles in which it may join."""
     offices: tuple[str, ...] = ("*",)
     """The offices that it may join: ids, or patterns of `fnmatch`."""
+    fingerprint: str = field(default="", compare=False)
+    """Tells keys apart, and does not show them; empty without a key."""
+
+    def allows(self, role: Role | None, office_id: str) -> bool:
+        """Whether a member may be in this office in this role."""
+        return role in self.roles and self.allows_office(office_id)
 
     def allows_office(self, office_id: str) -> bool:
         """Whether one of the patterns matches this office."""

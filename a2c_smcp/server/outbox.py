@@ -50,6 +50,8 @@ class Outbox:
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self.queued_bytes = 0
+        self.sent_bytes = 0
+        """What the reader was sent. Of a text that is not ASCII, each character counts as three bytes."""
         self._behind = False
         self._repeats: Repeats[NoticePacket] = Repeats()
         self._reports: dict[Hashable, ReportPacket] = {}
@@ -106,6 +108,7 @@ class Outbox:
         with self._lock:
             # A packet that was queued before there was an outbox was not counted.
             self.queued_bytes = max(0, self.queued_bytes - size)
+            self.sent_bytes += size
 
     def _is_repeat(self, notice: NoticePacket) -> bool:
         if not notice.collapses:

@@ -37,6 +37,9 @@ class Registry(Protocol):
         """Why nobody could join now; `None` if joins work."""
 
     def connect(self, sid: str, grant: Grant) -> None: ...
+    def regrant(self, sid: str, grant: Grant) -> None:
+        """A session may do this from now on. It stays where it is."""
+
     async def disconnect(self, sid: str) -> Transition | None: ...
     async def join(self, sid: str, request: EnterOfficeReq) -> Transition: ...
     async def leave(self, sid: str, request: LeaveOfficeReq) -> Transition: ...
@@ -66,6 +69,11 @@ class MemoryRegistry:
 
     def connect(self, sid: str, grant: Grant) -> None:
         self._sessions[sid] = Session(sid, grant)
+
+    def regrant(self, sid: str, grant: Grant) -> None:
+        """A session may do this from now on. It stays where it is."""
+        if (session := self._sessions.get(sid)) is not None:
+            self._sessions[sid] = replace(session, grant=grant)
 
     def disconnect(self, sid: str) -> Transition | None:
         """Forget a session; returns `None` if it is unknown."""

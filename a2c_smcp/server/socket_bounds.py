@@ -21,6 +21,8 @@ from a2c_smcp.utils.text import in_log
 __all__ = [
     "DISCONNECT_REASONS",
     "FELL_BEHIND",
+    "KEY_WITHDRAWN",
+    "KICKED",
     "LOST_PLACE",
     "REPLACED",
     "SOCKETS",
@@ -50,6 +52,10 @@ TOO_MANY: Final = "too many connections from this address"
 FELL_BEHIND: Final = "fell behind"
 #: A newer session of the same client has its place.
 REPLACED: Final = "replaced"
+#: An operator has ended its session.
+KICKED: Final = "kicked"
+#: Its key is not valid any more.
+KEY_WITHDRAWN: Final = "key withdrawn"
 TOO_LARGE: Final = "message too large"
 LOST_PLACE: Final = "lost its place"
 DISCONNECT_REASONS: Final = frozenset(
@@ -61,6 +67,8 @@ DISCONNECT_REASONS: Final = frozenset(
         "ping timeout",
         FELL_BEHIND,
         REPLACED,
+        KICKED,
+        KEY_WITHDRAWN,
         TOO_LARGE,
         LOST_PLACE,
     }
@@ -149,6 +157,8 @@ class Bounded:
     admitted: bool = False
     """Whether a client has shown a key over this connection."""
     bad_frames: int = 0
+    received_bytes: int = 0
+    """Characters of the messages that came."""
     join_by: float = math.inf
     outbox: Outbox
     closing: bool
@@ -267,6 +277,7 @@ class Bounded:
         return pkt.packet_type == MESSAGE and isinstance(pkt.data, str) and self._offer_text(pkt.data)
 
     def _offer_text(self, text: str) -> bool:
+        self.received_bytes += len(text)
         try:
             return self.door.take(self, text)
         except Exception as error:

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
@@ -21,6 +22,7 @@ from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.offices import Member
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.server.relays import RelayAsk
+from a2c_smcp.server.session_record import session_record
 from a2c_smcp.server.socket_bounds import REPLACED
 from a2c_smcp.server.sockets import BoundedSocket
 from a2c_smcp.smcp import (
@@ -141,7 +143,8 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
             with self._lock:
                 self._check_connected(sid)
                 self.registry.connect(sid, grant)
-                self._let_in(Client(sid, self._new_bucket()), socket)
+                record = session_record(environ, address, grant, time.time())
+                self._let_in(Client(sid, self._new_bucket(), record), socket)
         except Exception as error:
             self.server.sleep(self._seconds_to_refusal(address, error))
             raise self._refused_connection(address, error) from None
@@ -192,6 +195,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
         else:
             offices.check_office_left(request)
             transition = self.registry.leave(client.sid, request)
+        self._note_membership(client, row, request)
         self._perform(transition.rooms, transition.notices)
         if transition.taken is not None:
             self.server.start_background_task(self._close_retired, transition.taken)
@@ -231,7 +235,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
         has gone.
         """
         with ExitStack() as exits:
-            observed = exits.enter_context(self._observed(row.name))
+            observed = exits.enter_context(self._observed(client, message))
             future: Future[Answer | None] = Future()
             pending = PendingAck(future)
             seconds = self.limits.deadline(row.name, message.request.get("timeout"))

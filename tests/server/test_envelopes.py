@@ -30,10 +30,10 @@ def refused(event: str, *payload: Any) -> BadRequestError:
 # --- events
 
 
-def test_of_a_relay_the_server_keeps_four_fields_and_the_text_until_it_is_taken() -> None:
+def test_of_a_relay_the_server_keeps_five_fields_and_the_text_until_it_is_taken() -> None:
     body = ' [ "client:tool_call" , ' + json.dumps({**CALL, "trace": {"kept": True}}) + " ] "
     read = read_message(body)
-    assert read.request == {"agent": "a", "req_id": "1", "computer": "c", "timeout": 30}
+    assert read.request == {"agent": "a", "req_id": "1", "computer": "c", "timeout": 30, "tool_name": "t"}
     assert read.take_body() == body.strip()
     assert read.body is None
 

@@ -7,24 +7,19 @@ import hashlib
 import json
 import os
 import socket
-import stat
 import struct
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from a2c_smcp.link.interface import LinkOptions
+from a2c_smcp.utils.run_folder import NoRunFolderError, run_folder
 from a2c_smcp.utils.system import SHARED_SEAT
 
 __all__ = ["NotSharedError", "SeatPlace", "is_held", "normal_url", "peer_pid", "place_of", "try_lock"]
 
 #: Part of the socket's name: processes with another version of the frames do not meet.
 _VERSION: Final = 2
-#: The longest address of a socket: 108 bytes on Linux, 104 elsewhere, with the zero at its end.
-_LONGEST: Final = 103
-_TEMPORARY: Final = Path("/tmp")
-_DARWIN_USER_TEMP_DIR: Final = 65537
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 
@@ -52,7 +47,10 @@ def place_of(link: LinkOptions, office: str) -> SeatPlace:
     wanted = [_VERSION, normal_url(link.url), link.socketio_path, office, link.api_key_header, link.api_key]
     wanted.append(sorted(link.headers.items()))
     digest = hashlib.sha256(json.dumps(wanted).encode("utf-8", "surrogatepass")).hexdigest()[:24]
-    folder = _folder(len(digest) + len("/.sock"))
+    try:
+        folder = run_folder(len(digest) + len(".sock"))
+    except NoRunFolderError as error:
+        raise NotSharedError(str(error)) from None
     return SeatPlace(folder / f"{digest}.sock", folder / f"{digest}.lock", folder / f"{digest}.log")
 
 
@@ -64,39 +62,6 @@ def normal_url(url: str) -> str:
     scheme = scheme.lower()
     address = address.lower().removesuffix(_DEFAULT_PORTS.get(scheme, "\0"))
     return f"{scheme}{separator}{user}{at}{address}{slash}{path}".rstrip("/")
-
-
-def _folder(name_length: int) -> Path:
-    """A directory of this user's, made if it is missing. If a stranger could have made it first, its owner and mode are
-    checked.
-    """
-    user = os.geteuid()
-    # Not TMPDIR: hosts pass few variables on to their processes, so it would lead to another place than in a terminal.
-    runtimes = [os.environ.get("XDG_RUNTIME_DIR"), f"/run/user/{user}"]
-    if sys.platform == "darwin":
-        runtimes.append(os.confstr(_DARWIN_USER_TEMP_DIR))
-    # The XDG specification says to ignore a relative path. For the holder it would be another directory.
-    folders = [
-        Path(runtime) / "a2c" for runtime in runtimes if runtime and os.path.isabs(runtime) and _is_ours(Path(runtime))
-    ]
-    folders.append(_TEMPORARY / f"a2c-{user}")
-    folder = next(folder for folder in folders if len(os.fsencode(folder)) + name_length <= _LONGEST)
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise NotSharedError(f"{folder} cannot be made: {error.strerror}") from None
-    if not _is_ours(folder):
-        raise NotSharedError(f"{folder} is not a directory that belongs to this user alone")
-    return folder
-
-
-def _is_ours(folder: Path) -> bool:
-    """Whether this is a directory, not a link to one, that nobody else may enter."""
-    try:
-        found = folder.lstat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
 
 def try_lock(place: SeatPlace) -> int | None:

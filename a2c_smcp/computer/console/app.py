@@ -12,7 +12,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.api import ConsoleAPI
 from a2c_smcp.computer.console.entrance import OUTSIDE, Door, Entrance
-from a2c_smcp.computer.console.gate import HEADERS, SESSION_HEADER, refusal
 from a2c_smcp.computer.console.memory import ConsoleMemory
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import VISITOR
@@ -23,12 +22,15 @@ from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.web.connection_places import vouch
 from a2c_smcp.web.hosts import OwnOrigins
+from a2c_smcp.web.page_gate import HEADERS, refusal
 
 __all__ = ["ConsoleApp"]
 
 logger = logging.getLogger(__name__)
 
 _FEED = "/api/feed"
+#: The header with the key of a session. A browser asks us before it lets a page of another origin send it.
+_SESSION_HEADER = "x-a2c-session"
 
 
 class ConsoleApp:
@@ -72,7 +74,7 @@ class ConsoleApp:
         if is_api:
             if path in OUTSIDE:
                 return self._inner
-            session = self.entrance.find(dict(headers).get(SESSION_HEADER, ""))
+            session = self.entrance.find(dict(headers).get(_SESSION_HEADER, ""))
             vouch(scope, session is not None)
             if session is None:
                 return _error(401, "this page has no session")

@@ -1,17 +1,17 @@
 """What a page sends and gets: routes below `/api`, bodies of JSON that are checked first, and the page's session."""
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.visitors import PageSession
-from a2c_smcp.errors import BadRequestError, PayloadTooLargeError, UnauthorizedError
+from a2c_smcp.errors import BadRequestError, UnauthorizedError
+from a2c_smcp.web.json_bodies import json_object
 
 __all__ = [
     "VISITOR",
@@ -59,30 +59,10 @@ def _response(made: Any) -> Response:
 
 
 async def _object_body(request: Request, most: int) -> dict[str, Any]:
-    # A form of another site can be posted without asking first, but not as JSON.
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise BadRequestError("the body must be application/json")
-    body = bytearray()
-    try:
-        async for part in request.stream():
-            body += part
-            if len(body) > most:
-                raise PayloadTooLargeError(f"a request has at most {most} bytes")
-    except ClientDisconnect:
-        raise BadRequestError("the body was cut off") from None
+    found = await json_object(request, most)
     if VISITOR in request.scope:
         visitor(request)
-    try:
-        found = json.loads(body, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        raise BadRequestError("the body is not JSON") from None
-    if not isinstance(found, dict):
-        raise BadRequestError("the body must be one JSON object")
     return found
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(name)
 
 
 def visitor(request: Request) -> PageSession:

@@ -9,7 +9,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
 
-from a2c_smcp.computer.console.gate import policy
+from a2c_smcp.web.page_gate import policy
 
 __all__ = ["PageFiles", "page_files"]
 

@@ -19,6 +19,8 @@ __all__ = [
     "FrameText",
     "Gathering",
     "NoticeFrame",
+    "OrderFrame",
+    "OrderedFrame",
     "PingFrame",
     "PongFrame",
     "ReplyFrame",
@@ -128,6 +130,18 @@ class AgainFrame(msgspec.Struct, tag="again", array_like=True, frozen=True):
     """Says that its sender was cut off. The receiver repeats what it announced lately."""
 
 
+class OrderFrame(msgspec.Struct, tag="order", array_like=True, frozen=True):
+    """An operator's order for the receiver. Its JSON follows."""
+
+    id: int
+
+
+class OrderedFrame(msgspec.Struct, tag="ordered", array_like=True, frozen=True):
+    """Answers an `OrderFrame`. The JSON of the answer follows."""
+
+    id: int
+
+
 BusFrame: TypeAlias = (
     AskFrame
     | ReplyFrame
@@ -139,6 +153,8 @@ BusFrame: TypeAlias = (
     | PingFrame
     | PongFrame
     | AgainFrame
+    | OrderFrame
+    | OrderedFrame
 )
 FrameText: TypeAlias = bytes | memoryview
 

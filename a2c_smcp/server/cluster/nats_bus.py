@@ -34,6 +34,8 @@ from a2c_smcp.server.cluster.bus_frames import (
     ChunkFrame,
     CreditFrame,
     NoticeFrame,
+    OrderedFrame,
+    OrderFrame,
     PingFrame,
     PongFrame,
     ReplyFrame,
@@ -48,6 +50,7 @@ from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.incoming import IncomingRequests
 from a2c_smcp.server.cluster.intake import Intake
 from a2c_smcp.server.cluster.line import ProcessLine, Subjects
+from a2c_smcp.server.cluster.orders import Orders
 from a2c_smcp.server.cluster.other_process import BusMembership, Lane, OtherProcess
 from a2c_smcp.server.cluster.outgoing import OutgoingRequests
 from a2c_smcp.server.cluster.post import Post
@@ -91,6 +94,7 @@ class NatsBus:
         self._intake = Intake(self._seal, membership, observer, self._peers, self._admit, self._start)
         self._asked: dict[RemoteRequest, OtherProcess] = {}
         self._announcements = Announcements(membership, lambda process: self._peer(process).line)
+        self.orders = Orders(lambda process: self._peer(process).line, self._start)
         self._reconnects = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -240,6 +244,10 @@ class NatsBus:
                 peer.outgoing.take_pong(frame)
             case AgainFrame():
                 self._after_cut(peer)
+            case OrderFrame():
+                self.orders.take(peer.line, frame, text)
+            case OrderedFrame():
+                self.orders.take_answer(peer.line.process, frame, text)
 
     def _hear(self, frame: NoticeFrame, text: bytes) -> None:
         notice = Broadcast(frame.office, frame.event, {}, frame.sender, collapses=frame.collapses)

@@ -80,6 +80,11 @@ class ClusterRegistry(Tenure):
     def connect(self, sid: str, grant: Grant) -> None:
         self._sessions[sid] = Session(sid, grant)
 
+    def regrant(self, sid: str, grant: Grant) -> None:
+        """A session may do this from now on. It stays where it is."""
+        if (session := self._sessions.get(sid)) is not None:
+            self._sessions[sid] = replace(session, grant=grant)
+
     async def disconnect(self, sid: str) -> Transition | None:
         self._cut.discard(sid)
         if (session := self._sessions.pop(sid, None)) is None:

@@ -1,6 +1,7 @@
 """What ties one server process to the others: the connection to NATS, and the membership and the bus over it."""
 
 import logging
+from collections.abc import Collection
 from contextlib import AsyncExitStack
 from typing import Final, Self
 
@@ -10,6 +11,7 @@ from a2c_smcp.server.cluster.cluster_namespace import ClusterNamespace
 from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.nats_bus import NatsBus
 from a2c_smcp.server.cluster.options import ClusterOptions
+from a2c_smcp.server.cluster.orders import Obey
 from a2c_smcp.server.cluster.registry import ClusterRegistry
 from a2c_smcp.server.cluster.seal import FrameSeal
 from a2c_smcp.server.limits import Limits
@@ -49,6 +51,20 @@ class ClusterTie:
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
+
+    # The way to the other processes, for operators.
+
+    def names(self) -> Collection[str]:
+        return self.registry.processes
+
+    async def give(self, process: str, order: bytes, seconds: float) -> bytes:
+        assert self.bus is not None
+        return await self.bus.orders.give(process, order, seconds)
+
+    def obey(self, carry_out: Obey) -> None:
+        """Let this carry out what operators at other processes order."""
+        assert self.bus is not None
+        self.bus.orders.obey = carry_out
 
     def namespace(self, auth: AuthenticationProvider, limits: Limits, metrics: Metrics) -> ClusterNamespace:
         """The namespace of this process. The metrics show the age of its lease, and what crosses the bus."""

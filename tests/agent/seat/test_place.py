@@ -60,7 +60,7 @@ def test_a_runtime_directory_with_a_long_path_gives_way_to_the_temporary_one(
     long = runtime / ("x" * 100)
     long.mkdir(mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
-    monkeypatch.setattr("a2c_smcp.agent.seat.place._TEMPORARY", runtime)
+    monkeypatch.setattr("a2c_smcp.utils.run_folder._TEMPORARY", runtime)
     found = place_of(LINK, "lab").socket.parent
     assert found == runtime / f"a2c-{os.geteuid()}" or str(found).startswith("/run/user/")
 
@@ -69,7 +69,7 @@ def test_a_runtime_directory_that_is_not_absolute_is_ignored(runtime: Path, monk
     """The holder starts in another directory: it would bind its socket elsewhere."""
     monkeypatch.chdir(runtime.parent)
     monkeypatch.setenv("XDG_RUNTIME_DIR", runtime.name)
-    monkeypatch.setattr("a2c_smcp.agent.seat.place._TEMPORARY", runtime)
+    monkeypatch.setattr("a2c_smcp.utils.run_folder._TEMPORARY", runtime)
     assert place_of(LINK, "lab").socket.is_absolute()
 
 

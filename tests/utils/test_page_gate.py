@@ -2,8 +2,8 @@
 
 import pytest
 
-from a2c_smcp.computer.console.gate import policy, refusal
 from a2c_smcp.web.hosts import OwnOrigins
+from a2c_smcp.web.page_gate import policy, refusal
 
 OURS = OwnOrigins({"http://127.0.0.1:8000", "http://localhost:8000"})
 

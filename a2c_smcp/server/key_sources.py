@@ -1,0 +1,77 @@
+"""Where the keys of a server come from: options, files with one key, and a file of keys. They can be read again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from a2c_smcp.errors import BadRequestError
+from a2c_smcp.server.auth import APIKeyAuthentication, Key, KeyFileError, load_keys
+from a2c_smcp.server.offices import Grant
+from a2c_smcp.utils.secret_files import exposure, key_in
+
+__all__ = ["KeySources", "LoadedKeys", "ServerKeys"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedKeys:
+    keys: tuple[Key, ...]
+    sources: dict[str, str]
+    """Where the key with each fingerprint comes from, for people."""
+    warnings: tuple[str, ...]
+    """Which files others may read or change, and what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeySources:
+    """What the command line names."""
+
+    given: tuple[str, ...] = field(default=(), repr=False)
+    key_files: tuple[Path, ...] = ()
+    """Files with one key each, which may do everything."""
+    keys_file: Path | None = None
+    """A TOML file of keys, and what each of them allows."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return (*self.key_files, *(() if self.keys_file is None else (self.keys_file,)))
+
+    def load(self) -> LoadedKeys:
+        """Read all keys. Raises `KeyFileError` if a file cannot be used."""
+        found = list(self._found())
+        warnings = [exposure(file) for file in self.key_files]
+        if self.keys_file is not None:
+            of_file = [key for key, source in found if source == str(self.keys_file)]
+            warnings.append(exposure(self.keys_file, secret=any(key.key for key in of_file)))
+        return LoadedKeys(
+            tuple(key for key, _ in found),
+            {key.fingerprint: source for key, source in reversed(found)},
+            tuple(warning for warning in warnings if warning is not None),
+        )
+
+    def _found(self) -> Iterator[tuple[Key, str]]:
+        for text in self.given:
+            yield Key(name="api-key", key=text), "an option"
+        for file in self.key_files:
+            try:
+                yield Key(name="api-key", key=key_in(file)), str(file)
+            except BadRequestError as error:
+                raise KeyFileError(error.message) from None
+        if self.keys_file is not None:
+            for key in load_keys(self.keys_file):
+                yield key, str(self.keys_file)
+
+
+class ServerKeys:
+    """The keys that a server accepts now. `auth` checks them."""
+
+    def __init__(self, sources: KeySources, loaded: LoadedKeys, header: str) -> None:
+        self.sources = sources
+        self.auth = APIKeyAuthentication(loaded.keys, header=header)
+        self._came_from = loaded.sources
+
+    def listed(self) -> list[tuple[Grant, str, bool]]:
+        """What each key allows, where it comes from, and whether it was revoked."""
+        return [
+            (grant, self._came_from[grant.fingerprint], self.auth.is_revoked(grant.fingerprint))
+            for grant in self.auth.grants()
+        ]

@@ -1,0 +1,52 @@
+"""What an operator is shown about a session, beside its place in an office. Pure: the clock is handed in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from a2c_smcp.server.offices import Grant
+from a2c_smcp.types import Role
+from a2c_smcp.utils.text import printable
+
+__all__ = ["SessionRecord", "session_record"]
+
+#: The field of a client's URL in which others have their version.
+_VERSION_FIELD: Final = "a2c_version"
+#: What stands before the version in the `User-Agent` of our own clients.
+_OUR_CLIENTS: Final = "a2c-smcp"
+#: Characters of a version that are kept.
+_LONGEST: Final = 32
+
+
+@dataclass(slots=True)
+class SessionRecord:
+    """One connection, from its first moment on."""
+
+    grant: Grant
+    """What its key allows."""
+    address: str
+    version: str
+    """The version that the client says it has; empty if it says none."""
+    since: float
+    """When it connected, in seconds since 1970."""
+    office: str = ""
+    """Where it is; empty if it is in no office."""
+    role: Role | None = None
+    name: str = ""
+    calls: int = 0
+    """Tool calls that it made, or that it was asked to run."""
+
+    def enters(self, office: str, role: Role, name: str) -> None:
+        self.office, self.role, self.name = office, role, name
+
+    def leaves(self) -> None:
+        self.office = ""
+
+
+def session_record(environ: Mapping[str, Any], address: str, grant: Grant, now: float) -> SessionRecord:
+    """The record of a connection that begins now, with this WSGI-shaped environment."""
+    given = dict(parse_qsl(str(environ.get("QUERY_STRING", "")), max_num_fields=100))
+    agent, _, version = str(environ.get("HTTP_USER_AGENT", "")).partition("/")
+    said = given.get(_VERSION_FIELD, version if agent == _OUR_CLIENTS else "")
+    return SessionRecord(grant, address, printable(said[:_LONGEST]), now)
