@@ -32,6 +32,7 @@ from a2c_smcp.terminal.options import (
 )
 from a2c_smcp.terminal.quick_end import quick_end, quick_imports
 from a2c_smcp.terminal.screen import say
+from a2c_smcp.terminal.traces import OtelOption, traced
 from a2c_smcp.utils.distribution import DISTRIBUTION, install_command
 from a2c_smcp.utils.logs import configure_logging
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
@@ -257,6 +258,7 @@ def server(
     limits: LimitFlags,
     cluster: ClusterFlags,
     operators: AdminDoorFlags,
+    otel: OtelOption = False,
     log_level: LogLevelOption = "info",
     log_format: LogFormatOption = "text",
 ) -> None:
@@ -271,23 +273,23 @@ def server(
 
     configure_logging(log_level, log_format)
     try:
-        serve(
-            ServerOptions(
-                host,
-                port,
-                tuple(keys.api_key or ()),
-                keys.keys,
-                keys.api_key_header,
-                allowed_hosts=tuple(keys.allowed_host or ()),
-                cluster_keys=tuple(keys.cluster_key or ()),
-                api_key_files=tuple(keys.api_key_file or ()),
-                admin=_admin_options(operators, tuple(keys.allowed_host or ())),
-                limits=Limits(**vars(limits)),
-                drain=DrainTimes(ending.drain, ending.drain_announce),
-                **vars(connections),
-                **vars(cluster),
-            )
+        options = ServerOptions(
+            host,
+            port,
+            tuple(keys.api_key or ()),
+            keys.keys,
+            keys.api_key_header,
+            allowed_hosts=tuple(keys.allowed_host or ()),
+            cluster_keys=tuple(keys.cluster_key or ()),
+            api_key_files=tuple(keys.api_key_file or ()),
+            admin=_admin_options(operators, tuple(keys.allowed_host or ())),
+            limits=Limits(**vars(limits)),
+            drain=DrainTimes(ending.drain, ending.drain_announce),
+            **vars(connections),
+            **vars(cluster),
         )
+        with traced("a2c-server", wanted=otel):
+            serve(options)
     except UsageProblem as problem:
         raise typer.BadParameter(str(problem)) from None
     except (KeyFileError, OSError) as error:
@@ -361,6 +363,7 @@ def mcp(
         int, typer.Option(min=1, help="Seconds that a tool may take; the host has a limit of its own.")
     ] = 300,
     http: Annotated["HttpOptions | None", OptionGroup(_http_options)],
+    otel: OtelOption = False,
     log_level: LogLevelOption = "warning",
     log_format: LogFormatOption = "text",
 ) -> None:
@@ -381,7 +384,8 @@ def mcp(
         replace(link, office=office), office, name, computer, _short_names(short or ()), search, timeout, http
     )
     try:
-        run(options)
+        with traced("a2c-mcp", wanted=otel):
+            run(options)
     except ValueError as problem:
         raise typer.BadParameter(str(problem)) from None
     except OSError as error:

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent
 #: The modules from which people import; those after the first line have pages of their own, whole.
 ROOMS = ("a2c_smcp.agent", "a2c_smcp.computer", "a2c_smcp.server", "a2c_smcp.mcp_server", "a2c_smcp.office_mcp")
 MODULES = (
+    "a2c_smcp.tracing",
     "a2c_smcp.errors",
     "a2c_smcp.smcp",
     "a2c_smcp.computer.decisions.book",

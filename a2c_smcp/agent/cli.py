@@ -19,6 +19,7 @@ from a2c_smcp.terminal.options import (
     UrlOption,
     link_options,
 )
+from a2c_smcp.terminal.traces import OtelOption, traced
 
 if TYPE_CHECKING:
     from a2c_smcp.agent.commands import CommandOptions, Work
@@ -73,6 +74,7 @@ ServerOption = Annotated[
 ]
 
 DEFAULT_NAME: Final = "a2c-agent"
+_OTEL: Final = Parameter("otel", Parameter.KEYWORD_ONLY, default=False, annotation=OtelOption)
 
 
 def _session(
@@ -107,11 +109,13 @@ def _command(*, live: bool = False) -> Callable[[Callable[..., "Work"]], None]:
             to_do = work(**{name: given[name] for name in own})
             session = _session(**{name: given[name] for name in shared})
             configure_logging("error")
-            raise typer.Exit(run(replace(session, wait=given.get("wait", 0)), to_do, live=live))
+            with traced("a2c-agent", wanted=given["otel"]):
+                status = run(replace(session, wait=given.get("wait", 0)), to_do, live=live)
+            raise typer.Exit(status)
 
         # typer reads the parameters from here. The office is the only option that a person must give.
         office, *rest = shared.values()
-        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (office, *own.values(), *rest)]
+        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (office, *own.values(), *rest, _OTEL)]
         cast(Any, command).__signature__ = Signature(parameters)
         app.command(work.__name__, help=work.__doc__)(command)
 

@@ -39,6 +39,7 @@ from a2c_smcp.smcp import (
     LEAVE_OFFICE_NOTIFICATION,
     QUESTION_NOTIFICATION,
     RESOURCE_UPDATED_NOTIFICATION,
+    TOOL_CALL_EVENT,
     TOOL_PROGRESS_NOTIFICATION,
     AgentCallData,
     DPEPageSummary,
@@ -50,6 +51,7 @@ from a2c_smcp.smcp import (
     SMCPTool,
     ToolMeta,
 )
+from a2c_smcp.tracing.switch import TRACING
 from a2c_smcp.types import Desktop
 from a2c_smcp.utils.dpe_uri import with_image
 from a2c_smcp.wire import parse
@@ -493,6 +495,15 @@ class AsyncSMCPAgentClient(ResourceMethods):
         return {"agent": self.name, "req_id": req_id or uuid.uuid4().hex}
 
     async def _ask(self, request: Request, read: _Read[_T], cost: Cost | None = None) -> _T:
+        if (spans := TRACING.spans) is None or not spans.is_traced(request.event):
+            return await self._exchange(request, read, cost)
+        with spans.asking(request.event, request.data) as (span, data):
+            answer = await self._exchange(replace(request, data=data), read, cost)
+            if request.event == TOOL_CALL_EVENT and (code := requests.failure_of(answer)) is not None:
+                span.failed(code)
+            return answer
+
+    async def _exchange(self, request: Request, read: _Read[_T], cost: Cost | None) -> _T:
         try:
             try:
                 body = await self._link.exchange(request.event, request.data, request.deadline)

@@ -57,6 +57,7 @@ __all__ = [
     "computers_in",
     "document_pages_uri",
     "element_of",
+    "failure_of",
     "get_config",
     "get_desktop",
     "get_finder",
@@ -316,6 +317,14 @@ def still_starting(result: "CallToolResult") -> list[str]:
     servers = meta.get(STARTING_MARKER)
     missing = result.is_error and meta.get(ERROR_CODE_MARKER) == ToolNotFoundError.default_code
     return list(map(str, servers)) if missing and isinstance(servers, list) else []
+
+
+def failure_of(result: Any) -> str | None:
+    """Why a tool call failed, in a code or a word; `None` if it did not."""
+    if not result.is_error:
+        return None
+    code = (result.meta or {}).get(ERROR_CODE_MARKER)
+    return str(code) if isinstance(code, int) else "tool_error"
 
 
 def timed_out(timeout: int) -> "CallToolResult":

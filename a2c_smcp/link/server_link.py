@@ -34,6 +34,7 @@ from a2c_smcp.relay.asks import Ask, AskTable
 from a2c_smcp.relay.futures import reject_lost, resolve
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing
 from a2c_smcp.smcp import MOVING_NOTIFICATION, SMCP_NAMESPACE, Moving
+from a2c_smcp.tracing.switch import TRACING
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, on_one_line, req_id_in_log
@@ -164,7 +165,9 @@ class ServerLink:
                 return self._told_to_move(args[0] if len(args) == 1 else None)
             if (handler := self._handlers.get(event)) is None:
                 raise BadRequestError(f"unknown event {event[:100]!r}")
-            reply = await handler(args[0] if len(args) == 1 else None)
+            data = args[0] if len(args) == 1 else None
+            spans = TRACING.spans
+            reply = await (handler(data) if spans is None else spans.answering(event, data, handler))
             if reply is None:
                 return None
             encoded = reply if isinstance(reply, Encoded) else Encoded(codec.dumps(reply))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 from socketio.exceptions import ConnectionRefusedError
 
@@ -46,6 +46,7 @@ from a2c_smcp.server.envelopes import Answer, Message, answer_from, payload_of, 
 from a2c_smcp.server.limits import Limits, TokenBucket
 from a2c_smcp.server.offices import Member
 from a2c_smcp.server.outbox import ReportPacket
+from a2c_smcp.server.relay_spans import begin_span
 from a2c_smcp.server.relays import PassOn, RelayAsk, relay_table, reported_by
 from a2c_smcp.server.reports import QuestionLimit, ReportLimit, report_packet
 from a2c_smcp.server.session_record import SessionRecord
@@ -61,6 +62,7 @@ from a2c_smcp.smcp import (
     TOOL_PROGRESS_NOTIFICATION,
     Event,
 )
+from a2c_smcp.tracing.switch import TRACING
 from a2c_smcp.utils.engineio_internals import MESSAGE, Packet
 from a2c_smcp.utils.socketio_internals import (
     EVENT,
@@ -75,6 +77,9 @@ from a2c_smcp.utils.socketio_internals import (
 )
 from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import Encoded
+
+if TYPE_CHECKING:
+    from a2c_smcp.tracing.spans import OpenSpan
 
 __all__ = ["RETIRING", "BaseSMCPNamespace", "Client", "Observed", "PendingAck", "Retiring"]
 
@@ -148,6 +153,23 @@ class Observed:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self._tell(self.outcome if error is None else outcome_of(error), time.monotonic() - self._started)
+
+
+class TracedRelay(Observed):
+    """One request that has a span, which ends with it."""
+
+    __slots__ = ("_span",)
+
+    def __init__(self, tell: Callable[[str, float], None], span: "OpenSpan") -> None:
+        super().__init__(tell, "failed")
+        self._span = span
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        super().__exit__(kind, error, traceback)
+        with self._span:
+            outcome = self.outcome if error is None else outcome_of(error)
+            if outcome != "answered":
+                self._span.failed(outcome)
 
 
 class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
@@ -328,12 +350,14 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
 
     def _observed(self, client: Client, message: Message) -> Observed:
         assert message.event is not None
-        if message.event != TOOL_CALL_EVENT:
-            return Observed(partial(self._observer.relayed, message.event), "failed")
-        # The name is not kept with the request: a peer may send one of any length.
-        tool, computer = message.request.pop("tool_name", ""), message.request["computer"]
-        name = ToolName(client.record.office, computer[: offices.MAX_NAME], tool[: offices.MAX_NAME])
-        return Observed(partial(self._called, name), "failed")
+        span = None if (spans := TRACING.spans) is None else begin_span(spans.relaying, message)
+        tell: Callable[[str, float], None] = partial(self._observer.relayed, message.event)
+        if message.event == TOOL_CALL_EVENT:
+            # The name is not kept with the request: a peer may send one of any length.
+            tool, computer = message.request.pop("tool_name", ""), message.request["computer"]
+            name = ToolName(client.record.office, computer[: offices.MAX_NAME], tool[: offices.MAX_NAME])
+            tell = partial(self._called, name)
+        return Observed(tell, "failed") if span is None else TracedRelay(tell, span)
 
     def _called(self, name: ToolName, outcome: str, seconds: float) -> None:
         self._observer.relayed(TOOL_CALL_EVENT, outcome, seconds)

@@ -14,6 +14,8 @@ from a2c_smcp.errors import BadRequestError, SMCPError, error_from_payload
 from a2c_smcp.packet_text import name_of
 from a2c_smcp.request_fields import REQUEST_FIELDS, RequestField
 from a2c_smcp.smcp import EVENTS, QUESTION_EVENT, TOOL_CALL_EVENT, Event, Kind
+from a2c_smcp.tracing.switch import TRACING
+from a2c_smcp.tracing.trace_context import traceparent_in
 from a2c_smcp.wire import (
     DEFAULT_MAX_TIMEOUT,
     LARGE,
@@ -43,7 +45,8 @@ class Message:
     event: str | None
     """Its name; `None` if the name is not a text."""
     request: Any = field(default_factory=dict)
-    """The fields that the server needs. A refused event has only the `req_id`, for the log."""
+    """The fields that the server needs. A refused event has only the `req_id`, for the log. While this process makes
+    spans, a relay has the `traceparent` of its `meta`, too."""
     error: BadRequestError | None = None
     """Why it is refused, if it is."""
     body: str | None = None
@@ -201,6 +204,8 @@ class _Shape:
             for name in self._kept:
                 if (value := getattr(payload, name)) is not UNSET and value is not None:
                     request[name] = _has_items(value) if isinstance(value, Raw) else value
+            if TRACING.spans is not None and isinstance(meta := getattr(payload, "meta", None), Raw):
+                request["traceparent"] = traceparent_in(meta)
             return self._timed(request, max_timeout)
         except (msgspec.ValidationError, BadRequestError):
             return None

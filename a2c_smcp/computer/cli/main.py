@@ -31,6 +31,7 @@ from a2c_smcp.terminal.options import (
 )
 from a2c_smcp.terminal.quick_end import quick_end, quick_imports
 from a2c_smcp.terminal.screen import say
+from a2c_smcp.terminal.traces import OtelOption, traced
 from a2c_smcp.utils.logs import configure_logging
 from a2c_smcp.utils.state_folder import state_folder
 from a2c_smcp.utils.system import PROMPT
@@ -141,6 +142,7 @@ def run(
             metavar="MODULE:ATTR", help="Makes the Computer; called like a2c_smcp.computer.computer.Computer."
         ),
     ] = None,
+    otel: OtelOption = False,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"] | None,
         typer.Option(help="The least important lines of the log on stderr.", show_default="info; at a prompt, error"),
@@ -164,7 +166,8 @@ def run(
             factory=_factory(computer_factory, name, vars(limits)),
             **vars(starting),
         )
-    _start(options, lambda level: configure_logging(log_level or level, log_format), headless=headless)
+    with traced("a2c-computer", wanted=otel):
+        _start(options, lambda level: configure_logging(log_level or level, log_format), headless=headless)
 
 
 def _start(options: RunOptions, start_log: Callable[[str], None], *, headless: bool) -> None:

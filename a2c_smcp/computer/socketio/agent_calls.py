@@ -19,7 +19,7 @@ from a2c_smcp.computer.decisions.callers import CALLER
 from a2c_smcp.computer.redaction import discreet_error
 from a2c_smcp.computer.socketio.agent_questions import AgentQuestions
 from a2c_smcp.errors import BadRequestError, InternalError, PayloadTooLargeError, SMCPError
-from a2c_smcp.results import cancelled_result, error_result, to_wire
+from a2c_smcp.results import ERROR_CODE_MARKER, cancelled_result, error_result, to_wire
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     TOOL_PROGRESS_EVENT,
@@ -27,6 +27,7 @@ from a2c_smcp.smcp import (
     ToolCallReq,
     ToolProgress,
 )
+from a2c_smcp.tracing.switch import TRACING
 from a2c_smcp.utils.json_sizes import weight
 from a2c_smcp.utils.latest import LatestOnly
 from a2c_smcp.utils.limited_log import LimitedLog
@@ -173,6 +174,8 @@ class AgentCalls:
             )
             if progress is not None:
                 await progress.end()
+            if result.is_error and (spans := TRACING.spans) is not None:
+                spans.tool_failed((result.meta or {}).get(ERROR_CODE_MARKER))
             reply, size = self._encode(key, result)
             self._memory.finish(key, reply, size, _now())
             return reply

@@ -60,6 +60,8 @@ class AskFrame(msgspec.Struct, tag="ask", array_like=True, frozen=True):
     """Whether the caller wants reports of progress."""
     questions: bool = False
     """Whether the caller can answer questions."""
+    traceparent: str | None = None
+    """The span of the sender, while it makes spans."""
 
 
 class ReplyFrame(msgspec.Struct, tag="reply", array_like=True, frozen=True):

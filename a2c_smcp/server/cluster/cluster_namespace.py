@@ -15,6 +15,7 @@ from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.offices import Member, MemberChange
 from a2c_smcp.server.outbox import NoticePacket
+from a2c_smcp.server.relay_spans import sent_across, taken_across
 from a2c_smcp.server.relays import PassOn
 from a2c_smcp.server.socket_bounds import LOST_PLACE
 from a2c_smcp.smcp import TOOL_CALL_EVENT
@@ -68,7 +69,8 @@ class ClusterNamespace(SMCPNamespace):
             seconds = self.limits.deadline(ask.waiter.event, message.request.get("timeout")) + _GRACE
             remote = RemoteRequest(caller, target, message, partial(self._mention, ask), seconds)
             try:
-                await self._bus.ask(remote, future)
+                with sent_across(message, target.process):
+                    await self._bus.ask(remote, future)
                 return await future
             finally:
                 self._bus.forget(remote)
@@ -79,8 +81,9 @@ class ClusterNamespace(SMCPNamespace):
         """Ask a computer of this process for an agent of another process."""
         message, request = remote.message, remote.message.request
         try:
-            self._check_is_here(remote.target)
-            return await super()._ask(remote.caller, remote.target, message, answer, remote.pass_on)
+            with taken_across(message, self.registry.process):
+                self._check_is_here(remote.target)
+                return await super()._ask(remote.caller, remote.target, message, answer, remote.pass_on)
         except NotInRoomError:
             # The caller has gone, or its process has. A computer that did not get the call ignores the cancellation.
             if message.event == TOOL_CALL_EVENT and remote.target.sid in self._clients:

@@ -25,6 +25,7 @@ from a2c_smcp.server.cluster.outgoing import fail, lost
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.offices import Member
 from a2c_smcp.smcp import QUESTION_NOTIFICATION
+from a2c_smcp.tracing.trace_context import well_formed
 from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import codec
 
@@ -159,6 +160,7 @@ class IncomingRequests:
             "timeout": ask.timeout,
             "progress": ask.reports,
             "questions": ask.questions,
+            "traceparent": well_formed(ask.traceparent),
         }
         target = Member(ask.target, "computer", ask.computer, ask.office, self._me)
         message = Message(ask.event, request, body=body)

@@ -153,6 +153,7 @@ class OutgoingRequests:
             request.get("timeout"),
             bool(request.get("progress")),
             bool(request.get("questions")),
+            request.get("traceparent"),
         )
 
     def _instant(self, call: _Sent) -> float:

@@ -36,6 +36,7 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
 from a2c_smcp.computer.mcp_clients.pipes.server_initiated import Pipe, ServerInitiated, encode
 from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.relay.asks import Ask, AskTable
+from a2c_smcp.tracing.switch import TRACING
 
 __all__ = ["InvalidAnswerError", "PipeDispatcher"]
 
@@ -116,6 +117,20 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         request_id = opts.get("request_id")
         if request_id is None:
             request_id = next(self._ids)
+        if (spans := TRACING.spans) is None:
+            return await self._send(request_id, method, params, opts, on_report)
+        # mcp's own dispatcher has a span for each request, too.
+        with spans.mcp_request(method, params, request_id) as traced:
+            return await self._send(request_id, method, traced, opts, on_report)
+
+    async def _send(
+        self,
+        request_id: RequestId,
+        method: str,
+        params: Mapping[str, Any] | None,
+        opts: CallOptions,
+        on_report: _OnReport | None,
+    ) -> dict[str, Any]:
         on_progress, topic = opts.get("on_progress"), None
         key = coerce_request_id(request_id)
         if on_progress is not None or on_report is not None:
