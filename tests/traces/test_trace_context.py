@@ -92,3 +92,21 @@ def test_a_request_across_without_a_parent_still_links_the_processes() -> None:
     first, second = ended()
     assert second.parent.span_id == first.context.span_id
     assert message.body == "[]"
+
+
+def test_an_agent_goes_on_with_the_current_trace_unless_its_caller_names_another() -> None:
+    provider, ended = recording()
+    tracer = provider.get_tracer("t")
+    spans, other = Spans(tracer), {"meta": {"traceparent": NEW, "mine": 1}}
+    with tracer.start_as_current_span("current") as current:
+        with spans.asking(TOOL_CALL_EVENT, {}):
+            pass
+        same = f"00-{current.get_span_context().trace_id:032x}-b7ad6b7169203331-01"
+        with spans.asking(TOOL_CALL_EVENT, {"meta": {"traceparent": same}}):
+            pass
+        with spans.asking(TOOL_CALL_EVENT, other) as (_, sent):
+            assert sent["meta"]["mine"] == 1
+            assert other["meta"]["traceparent"] == NEW
+    first, second, third, _ = ended()
+    assert {first.parent.span_id, second.parent.span_id} == {current.get_span_context().span_id}
+    assert f"{third.parent.span_id:016x}" == NEW.split("-")[2]
