@@ -74,9 +74,10 @@ def read_ack(body: str) -> list[Any]:
     """The decoded arguments of an ack. An error stands for arguments that `read_event` would refuse.
 
     An ack that does not decode has no arguments: so its caller gets an answer and does not wait until the timeout.
+    A lone surrogate becomes U+FFFD: the caller may pass the answer on to a program that cannot read one.
     """
     try:
-        data = codec.loads(body)
+        data = codec.loads_well_formed(body)
     except NotRepresentableError as error:
         return [BadRequestError(f"the answer: {error}").payload()]
     except ValueError:

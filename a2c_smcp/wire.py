@@ -6,7 +6,7 @@ import gc
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Final, cast, get_origin
 
@@ -210,16 +210,26 @@ class _Codec:
     @staticmethod
     def loads(text: str | bytes) -> Any:
         """The value, or `ValueError`; `NotRepresentableError` for a number out of range."""
+        return _loaded(text, _standard_loads)
+
+    @staticmethod
+    def loads_well_formed(text: str | bytes) -> Any:
+        """As `loads`, but every lone surrogate becomes U+FFFD, also in the name of a field."""
+        return _loaded(text, lambda text: _build(codec.dumps_well_formed(_standard_loads(text))))
+
+
+def _loaded(text: str | bytes, load_surrogates: Callable[[str | bytes], Any]) -> Any:
+    try:
         try:
             return _build(text)
-        except RecursionError:
-            raise ValueError("JSON is nested too deeply to decode") from None
         except msgspec.ValidationError:
             raise NotRepresentableError("JSON holds a number that is out of range") from None
         except msgspec.DecodeError as error:
             if not has_escaped_surrogate(text):
                 raise ValueError(f"not JSON: {error}") from None
-        return _standard_loads(text)
+        return load_surrogates(text)
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply to decode") from None
 
 
 def _build(text: str | bytes) -> Any:
@@ -240,10 +250,7 @@ def has_escaped_surrogate(text: str | bytes) -> bool:
 
 def _standard_loads(text: str | bytes) -> Any:
     """Decode as msgspec does, but accept lone surrogates."""
-    try:
-        return json.loads(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole)
-    except RecursionError:
-        raise ValueError("JSON is nested too deeply to decode") from None
+    return json.loads(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole)
 
 
 def _finite(digits: str) -> float:

@@ -226,6 +226,18 @@ def test_a_lone_surrogate_is_read_whatever_the_size() -> None:
     assert codec.loads(b'["\\ud83d","' + b"x" * LARGE + b'"]')[0] == "\ud83d"
 
 
+@pytest.mark.parametrize("size", [0, LARGE])
+def test_what_is_read_for_others_has_no_lone_surrogate(size: int) -> None:
+    long, number = "\\ude00" + "x" * size, 2**70
+    text = f'{{"\\ud83d":["{long}",{number},1.5,"\\ud83d\\ude00"],"\\\\ud83d":null}}'
+    found = codec.loads_well_formed(text)
+    assert found == {"\ufffd": ["\ufffd" + "x" * size, 2**70, 1.5, "\U0001f600"], "\\ud83d": None}
+    assert codec.loads_well_formed(b'["a",1]') == ["a", 1]
+    for wrong in ("{", '["\\ud800",1e999]', '["\\ud800",' + "[" * 5000):
+        with pytest.raises(ValueError):
+            codec.loads_well_formed(wrong)
+
+
 def test_a_large_message_is_built_without_the_collector_which_runs_again_afterwards() -> None:
     generations: list[int] = []
     gc.callbacks.append(lambda phase, info: generations.append(info["generation"]) if phase == "start" else None)

@@ -54,7 +54,7 @@ from a2c_smcp.smcp import (
 from a2c_smcp.tracing.switch import TRACING
 from a2c_smcp.types import Desktop
 from a2c_smcp.utils.dpe_uri import with_image
-from a2c_smcp.wire import parse
+from a2c_smcp.wire import codec, parse
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -610,10 +610,10 @@ class AsyncSMCPAgentClient(ResourceMethods):
 
     async def _take_progress(self, data: Any) -> None:
         # Nothing is awaited here, so it is taken before the result that comes next.
-        self._progress.take(parse(TOOL_PROGRESS_NOTIFICATION, data))
+        self._progress.take(_well_formed(parse(TOOL_PROGRESS_NOTIFICATION, data)))
 
     async def _take_question(self, data: Any) -> None:
-        question = parse(QUESTION_NOTIFICATION, data)
+        question = _well_formed(parse(QUESTION_NOTIFICATION, data))
         if self._questions.take(question):
             self._tell("question", question)
 
@@ -625,3 +625,8 @@ class AsyncSMCPAgentClient(ResourceMethods):
 
     def _tell_updated(self, notice: ResourceUpdatedNotification) -> None:
         self._tell("resource_updated", notice)
+
+
+def _well_formed(data: Any) -> Any:
+    """What a computer says, with U+FFFD for lone surrogates. A host could not read the words that it is to pass on."""
+    return codec.loads(codec.dumps_well_formed(data))

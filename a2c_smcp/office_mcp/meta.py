@@ -1,6 +1,5 @@
 """Which `_meta` of a computer's MCP servers reaches the host: all that is theirs, and nothing that is ours. Pure."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,6 +12,8 @@ from a2c_smcp.results import (
     STARTING_MARKER,
     STATE_MARKER,
 )
+from a2c_smcp.utils.json_sizes import is_deeper
+from a2c_smcp.wire import codec
 
 __all__ = ["own_result_meta", "tool_meta"]
 
@@ -27,6 +28,8 @@ _BESIDE_A_CODE: Final = frozenset(
 _UI: Final = "ui"
 _UI_URI: Final = "resourceUri"
 _OLD_UI_URI: Final = "ui/resourceUri"
+#: How deep the `_meta` of a tool may nest. One that mcp cannot write would spoil the whole list.
+_LEVELS: Final = 50
 
 
 def own_result_meta(meta: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -40,15 +43,15 @@ def own_result_meta(meta: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 def tool_meta(text: Any, computer: str, addresses: Addresses, most: int) -> dict[str, Any] | None:
     """The `_meta` of a tool from its JSON text. The URI of its user interface becomes an address. `None` if there is
-    none, or if it has more than `most` characters.
+    none, or if it is too large: it has more than `most` characters, or nests too deep for mcp to write it.
     """
     if not isinstance(text, str) or len(text) > most:
         return None
     try:
-        meta = json.loads(text)
-    except (ValueError, RecursionError):
+        meta = codec.loads_well_formed(text)
+    except ValueError:
         return None
-    if not isinstance(meta, dict) or not meta:
+    if not isinstance(meta, dict) or not meta or is_deeper(meta, _LEVELS):
         return None
     if isinstance(uri := meta.get(_OLD_UI_URI), str):
         meta[_OLD_UI_URI] = addresses.of(computer, uri)

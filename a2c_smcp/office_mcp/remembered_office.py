@@ -92,7 +92,7 @@ def _encoded(tools: ToolsByComputer, room: int) -> bytes:
 
 def _decoded(content: bytes) -> ToolsByComputer:
     """The tools, checked as a computer's answer is. Raises `ValueError` or `BadRequestError`."""
-    found = codec.loads(content)
+    found = codec.loads_well_formed(content)
     if not isinstance(found, dict):
         raise ValueError("it is not a JSON object")
     return {
