@@ -214,7 +214,7 @@ def _knows(process: SimulatedProcess) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.simulation", description=__doc__)
-    parser.add_argument("--sizes", default="2x1000,5x10000,20x10000,20x30000,20x100000", help="processes x members")
+    parser.add_argument("--sizes", default="5x10000,20x10000,20x30000,20x60000,20x100000", help="processes x members")
     parser.add_argument("--json", type=Path, help="where the figures go")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     args = parser.parse_args()
