@@ -256,6 +256,12 @@ def server(
     connections: ConnectionFlags,
     ending: DrainFlags,
     limits: LimitFlags,
+    limits_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--limits", metavar="FILE", help="TOML file of limits instead of these options; it may change meanwhile."
+        ),
+    ] = None,
     cluster: ClusterFlags,
     operators: AdminDoorFlags,
     otel: OtelOption = False,
@@ -270,6 +276,7 @@ def server(
         from a2c_smcp.server.cli import ServerOptions, UsageProblem, serve
         from a2c_smcp.server.draining import DrainTimes
         from a2c_smcp.server.limits import Limits
+        from a2c_smcp.server.limits_file import LimitsFileError
 
     configure_logging(log_level, log_format)
     try:
@@ -284,6 +291,7 @@ def server(
             api_key_files=tuple(keys.api_key_file or ()),
             admin=_admin_options(operators, tuple(keys.allowed_host or ())),
             limits=Limits(**vars(limits)),
+            limits_file=limits_file,
             drain=DrainTimes(ending.drain, ending.drain_announce),
             **vars(connections),
             **vars(cluster),
@@ -292,7 +300,7 @@ def server(
             serve(options)
     except UsageProblem as problem:
         raise typer.BadParameter(str(problem)) from None
-    except (KeyFileError, OSError) as error:
+    except (KeyFileError, LimitsFileError, OSError) as error:
         say(f"a2c server: {listening_problem(error, '--port')}", err=True)
         raise typer.Exit(FAILED) from None
 

@@ -72,6 +72,10 @@ class AskTable(Generic[K, W]):
         self._topics: dict[Hashable, dict[Ask[K, W], None]] = {}
         self._weights: dict[str, int] = {}
 
+    def bound(self, bounds: AskBounds) -> None:
+        """Apply these bounds to asks that are filed from now on."""
+        self._bounds = bounds
+
     def __len__(self) -> int:
         return len(self._asks)
 

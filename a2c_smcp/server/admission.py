@@ -44,6 +44,12 @@ class Admission:
         self.address_log = LimitedLog(logger)
         self.session_log = LimitedLog(logger, per_second=20)
 
+    def change(self, limits: Limits) -> None:
+        """Obey these limits from now on."""
+        self.limits = limits
+        self.addresses.change(limits.connections_per_address)
+        self.wrong_keys.change(limits.wrong_keys)
+
 
 @dataclass(slots=True, eq=False)
 class Peer:

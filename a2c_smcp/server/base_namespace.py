@@ -47,7 +47,7 @@ from a2c_smcp.server.limits import Limits, TokenBucket
 from a2c_smcp.server.offices import Member
 from a2c_smcp.server.outbox import ReportPacket
 from a2c_smcp.server.relay_spans import begin_span
-from a2c_smcp.server.relays import PassOn, RelayAsk, relay_table, reported_by
+from a2c_smcp.server.relays import PassOn, RelayAsk, relay_bounds, relay_table, reported_by
 from a2c_smcp.server.reports import QuestionLimit, ReportLimit, report_packet
 from a2c_smcp.server.session_record import SessionRecord
 from a2c_smcp.server.socket_bounds import ServerDoor
@@ -262,6 +262,16 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
             client.record.enters(request["office_id"], request["role"], request["name"])
         else:
             client.record.leaves()
+
+    def change_limits(self, limits: Limits) -> None:
+        """Obey these limits from now on. `max_message` and the times of a handshake stay as they were."""
+        self.limits = limits
+        self.admission.change(limits)
+        self._relays.bound(relay_bounds(limits.pending_relays))
+        for client in list(self._clients.values()):
+            client.bucket = self._new_bucket()
+            if (socket := socket_of(self.server, self.namespace, client.sid)) is not None:
+                socket.outbox.most_bytes = limits.queued_bytes
 
     def _new_bucket(self) -> TokenBucket | None:
         rate = self.limits.requests_per_second

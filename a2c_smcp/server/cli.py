@@ -12,10 +12,13 @@ from a2c_smcp.server.admin.here import Controls
 from a2c_smcp.server.admin.setup import AdminOptions, AdminProblem, admin_doors, operator_keys
 from a2c_smcp.server.app import ServerApp, create_app
 from a2c_smcp.server.auth import OpenAuthentication
+from a2c_smcp.server.certificates import ServerCertificate
 from a2c_smcp.server.cluster.options import ClusterOptions, parse_keys, parse_servers
 from a2c_smcp.server.draining import DrainTimes
 from a2c_smcp.server.key_sources import KeySources, ServerKeys
 from a2c_smcp.server.limits import Limits
+from a2c_smcp.server.limits_file import changed_limits, load_limits
+from a2c_smcp.server.reloading import FileReloads, ReloadPart
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.distribution import install_command
@@ -60,18 +63,21 @@ class ServerOptions:
     drain: DrainTimes = field(default_factory=DrainTimes)
     api_key_files: tuple[Path, ...] = ()
     admin: AdminOptions = field(default_factory=AdminOptions)
+    limits_file: Path | None = None
 
 
 def serve(options: ServerOptions) -> None:
-    """Serve until a signal ends it. Raises `UsageProblem`, `KeyFileError` or `OSError` before anything is served."""
+    """Serve until a signal ends it. Raises `UsageProblem`, `KeyFileError`, `LimitsFileError` or `OSError` before
+    anything is served.
+    """
     try:
         options.admin.check(tls=options.tls_cert is not None)
     except AdminProblem as problem:
         raise UsageProblem(str(problem)) from None
-    keys = _keys(options)
+    keys, certificate, limits = _keys(options), _certificate(options), _limits(options)
     app = create_app(
         OpenAuthentication(options.allowed_hosts) if keys is None else keys.auth,
-        limits=options.limits,
+        limits=limits,
         cluster=_cluster(options),
         ping_interval=options.ping_interval,
         ping_timeout=options.ping_timeout,
@@ -80,17 +86,19 @@ def serve(options: ServerOptions) -> None:
         scheme = "https" if options.tls_cert else "http"
         host = f"[{options.host}]" if ":" in options.host else options.host
         address = f"{scheme}://{host}:{listener.getsockname()[1]}"
-        controls = Controls(None if keys is None else operator_keys(keys, app.namespace))
-        with admin_doors(options.admin, app.admin(controls), listener.getsockname()[1], _tls(options)) as doors:
-            app.beside += doors
+        reloads = FileReloads(_reload_parts(options, app, keys, certificate))
+        controls = Controls(None if keys is None else operator_keys(keys, app.namespace), reloads.reload)
+        tls = None if certificate is None else certificate.options
+        with admin_doors(options.admin, app.admin(controls), listener.getsockname()[1], tls) as doors:
+            app.beside += (reloads, *doors)
             notes = [*([] if keys else [_OPEN]), *(f"admin {door.where}" for door in doors)]
             where = f"on {address} ({'; '.join(notes)})" if notes else f"on {address}"
             server = GracefulServer(
-                _config(app, options),
+                _config(app, options, tls),
                 ready=_Readiness(app, where).tell,
                 ending=lambda: app.drain(options.drain, tell=lambda text: say(f"a2c server {text}", err=True)),
                 hurry=app.draining.hurry,
-                hang_up=_keep_running,
+                hang_up=reloads.ask,
             )
             controls.end = partial(setattr, server, "should_exit", True)
             server.run([listener])
@@ -120,8 +128,35 @@ class _Readiness:
         say(f"a2c server ready {self._where}", err=True)
 
 
-def _keep_running() -> None:
-    logger.warning("SIGHUP: this server reads its keys and certificates only at its start; it goes on as before")
+def _reload_parts(
+    options: ServerOptions, app: ServerApp, keys: ServerKeys | None, certificate: ServerCertificate | None
+) -> list[ReloadPart]:
+    parts = []
+    if keys is not None and keys.sources.files:
+        parts.append(ReloadPart("keys", keys.sources.files, partial(keys.read_again, app.namespace)))
+    if certificate is not None:
+        parts.append(ReloadPart("certificates", certificate.files, certificate.read_again))
+    if (file := options.limits_file) is not None:
+
+        async def read_limits() -> str | None:
+            before, after = app.namespace.limits, await asyncio.to_thread(load_limits, file, options.limits)
+            app.namespace.change_limits(after)
+            return changed_limits(before, after)
+
+        parts.append(ReloadPart("limits", (file,), read_limits))
+    return parts
+
+
+def _limits(options: ServerOptions) -> Limits:
+    return options.limits if options.limits_file is None else load_limits(options.limits_file, options.limits)
+
+
+def _certificate(options: ServerOptions) -> ServerCertificate | None:
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise UsageProblem("--tls-cert and --tls-key belong together")
+    if options.tls_cert is None or options.tls_key is None:
+        return None
+    return ServerCertificate(options.tls_cert, options.tls_key)
 
 
 def _keys(options: ServerOptions) -> ServerKeys | None:
@@ -183,18 +218,10 @@ def _cluster_keys(options: ServerOptions) -> tuple[bytes, ...]:
     return (*of_file, *keys)
 
 
-def _tls(options: ServerOptions) -> dict[str, Any] | None:
-    if (options.tls_cert is None) != (options.tls_key is None):
-        raise UsageProblem("--tls-cert and --tls-key belong together")
-    if options.tls_cert is None:
-        return None
-    return {"ssl_certfile": options.tls_cert, "ssl_keyfile": options.tls_key}
-
-
-def _config(app: ServerApp, options: ServerOptions) -> GuardedConfig:
+def _config(app: ServerApp, options: ServerOptions, tls: dict[str, Any] | None) -> GuardedConfig:
     return GuardedConfig(
         app,
-        **(_tls(options) or {}),
+        **(tls or {}),
         proxy_headers=True,
         forwarded_allow_ips=options.forwarded_allow_ips,
         timeout_graceful_shutdown=2,

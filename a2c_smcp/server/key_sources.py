@@ -1,15 +1,20 @@
 """Where the keys of a server come from: options, files with one key, and a file of keys. They can be read again."""
 
+import asyncio
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.server.auth import APIKeyAuthentication, Key, KeyFileError, load_keys
+from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.offices import Grant
 from a2c_smcp.utils.secret_files import exposure, key_in
 
 __all__ = ["KeySources", "LoadedKeys", "ServerKeys"]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +80,31 @@ class ServerKeys:
             (grant, self._came_from[grant.fingerprint], self.auth.is_revoked(grant.fingerprint))
             for grant in self.auth.grants()
         ]
+
+    async def read_again(self, namespace: SMCPNamespace) -> str | None:
+        """Read the keys again, and end the sessions whose keys do not allow them any more. Returns what has changed.
+        Raises `KeyFileError`, and changes nothing.
+        """
+        loaded = await asyncio.to_thread(self.sources.load)
+        for warning in loaded.warnings:
+            logger.warning("%s", warning)
+        before = {grant.fingerprint: grant for grant in self.auth.grants()}
+        self.auth.replace(loaded.keys)
+        self._came_from = loaded.sources
+        ended = await namespace.check_grants(self.auth.current)
+        return _difference(before, {grant.fingerprint: grant for grant in self.auth.grants()}, ended)
+
+
+def _difference(before: dict[str, Grant], after: dict[str, Grant], ended: int) -> str | None:
+    """What has become of the keys, in words; `None` if nothing has."""
+    changed = [after[each].name for each in before if each in after and before[each] != after[each]]
+    added = [grant.name for fingerprint, grant in after.items() if fingerprint not in before]
+    removed = [grant.name for fingerprint, grant in before.items() if fingerprint not in after]
+    parts = [
+        f"{len(names)} keys {what} ({', '.join(names[:10])})"
+        for what, names in (("added", added), ("removed", removed), ("changed", changed))
+        if names
+    ]
+    if ended:
+        parts.append(f"{ended} sessions ended")
+    return ", ".join(parts) or None

@@ -147,6 +147,11 @@ class AddressLimit:
         self._joined: Counter[str] = Counter()
         self._knocked: Counter[str] = Counter()
 
+    def change(self, most: int | None) -> None:
+        """Allow this many connections of an address from now on. Those that are open stay."""
+        with self.lock:
+            self._most = most
+
     def knock(self, address: str) -> Place | None:
         """A place for a new connection; `None` if there are too many from this address.
 

@@ -8,7 +8,17 @@ from a2c_smcp.errors import SMCPError
 from a2c_smcp.relay.asks import Ask, AskBounds, AskTable
 from a2c_smcp.smcp import ToolProgress, ToolQuestion
 
-__all__ = ["PassOn", "QuestionWay", "Relay", "RelayAsk", "RelayTable", "ReportWay", "relay_table", "reported_by"]
+__all__ = [
+    "PassOn",
+    "QuestionWay",
+    "Relay",
+    "RelayAsk",
+    "RelayTable",
+    "ReportWay",
+    "relay_bounds",
+    "relay_table",
+    "reported_by",
+]
 
 PassOn: TypeAlias = Callable[[str, str], bool]
 """Takes a notification for the caller of a relay: its name and its JSON. Returns whether it is on its way."""
@@ -56,7 +66,11 @@ def relay_table(most_per_caller: int) -> RelayTable:
     """A table that allows each caller this many relays. The ids of one caller's relays may have 1 MiB of characters
     together: the caller chooses their length, and the ids are all that is kept of a request once it is sent.
     """
-    return AskTable(AskBounds(most_per_caller, 1024 * 1024))
+    return AskTable(relay_bounds(most_per_caller))
+
+
+def relay_bounds(most_per_caller: int) -> AskBounds:
+    return AskBounds(most_per_caller, 1024 * 1024)
 
 
 def reported_by(relays: RelayTable, sid: str, report: ToolProgress | ToolQuestion) -> RelayAsk | None:

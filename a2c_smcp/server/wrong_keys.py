@@ -30,6 +30,11 @@ class WrongKeys:
         """The moment at which all wrong keys of an address are paid for: each one costs a second."""
         self._right: BoundedDict[str, None] = BoundedDict(_MOST)
 
+    def change(self, at_once: int | None) -> None:
+        """Refuse this many wrong keys at once from now on."""
+        with self._lock:
+            self._at_once = at_once
+
     def check(self, address: str, now: float) -> None:
         """Raise `TooManyRequestsError` if keys from this address are not checked now."""
         with self._lock:

@@ -47,8 +47,8 @@ def key(tmp_path: Path) -> Path:
 
 
 def started(words: list[str], key: Path) -> Process:
-    """A server by its options, but for its port and the file of its key."""
-    line = " ".join(words).replace("${A2C_HOST}", "127.0.0.1")
+    """A server by its options, but for its port and its folders."""
+    line = " ".join(words).replace("${A2C_HOST}", "127.0.0.1").replace("%t/a2c-%i", str(key.parent))
     line = re.sub(r"(--api-key-file[= ])\S+", rf"\g<1>{key}", line)
     return Process(*re.sub(r"--port[= ]\S+", "", line).split())
 
@@ -167,6 +167,7 @@ def test_the_unit_of_the_server_starts_one(key: Path) -> None:
     assert int(service["TimeoutStopSec"]) >= drain_of(words) + 2
     loaded = service["LoadCredential"].partition(":")[0]
     assert words[words.index("--api-key-file") + 1] == f"%d/{loaded}"
+    assert words[words.index("--admin-socket") + 1] == f"%t/{service['RuntimeDirectory']}/admin.sock"
     process = started(words, key)
     assert process.stop()[0] == 0
 

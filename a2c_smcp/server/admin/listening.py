@@ -102,9 +102,9 @@ def local_door(path: Path, make: Callable[[], AdminSurface]) -> AdminDoor:
             os.umask(before)
         listener.listen(64)
         inode = path.lstat().st_ino
-    except BaseException:
+    except OSError as error:
         listener.close()
-        raise
+        raise OSError(error.errno, f"the admin socket {path} cannot be made: {error.strerror}") from None
     return AdminDoor(listener, make, address, path, inode)
 
 
