@@ -82,7 +82,12 @@ class _QuestionListener:
         elif self._callback is not None and question_id not in self._tasks and len(self._tasks) < MAX_QUESTIONS:
             task = asyncio.create_task(self._ask(question))
             self._tasks[question_id] = task
-            task.add_done_callback(lambda _: self._tasks.pop(question_id, None))
+            task.add_done_callback(partial(self._forget, question_id))
+
+    def _forget(self, question_id: str, task: asyncio.Task[None]) -> None:
+        # A computer may withdraw a question and ask again under the same id. Then another task has this place.
+        if self._tasks.get(question_id) is task:
+            del self._tasks[question_id]
 
     def stop(self) -> None:
         for task in list(self._tasks.values()):

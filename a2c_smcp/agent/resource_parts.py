@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from a2c_smcp.errors import BadRequestError, PayloadTooLargeError
 from a2c_smcp.smcp import ReadResourceRet
+from a2c_smcp.utils.json_sizes import weight
 
 __all__ = ["MOST_BYTES", "PART_BYTES", "ResourceParts"]
 
@@ -20,6 +21,8 @@ MOST_BYTES: Final = 64 * 2**20
 PART_BYTES: Final = 2 * 2**20
 #: A text is cut between two characters: a part may have so many bytes less, or more if not even one character fits.
 _CUT: Final = 3
+#: About how many bytes the fields around the bodies may have in all contents together, such as `_meta`.
+_FIELDS: Final = 8 * 2**20
 
 
 @dataclass(slots=True)
@@ -42,6 +45,7 @@ class ResourceParts:
         self._most = most_bytes
         self._contents: list[_GatheredContent] = []
         self._total: int | None = None
+        self._fields = 0
         self.offset = 0
         """Where the next part begins."""
 
@@ -82,13 +86,20 @@ class ResourceParts:
         first = part.get("first", 0)
         for index, (content, (is_blob, body)) in enumerate(zip(part["contents"], pieces, strict=True), first):
             if index == len(self._contents):
-                fields = {key: value for key, value in content.items() if key not in ("text", "blob")}
-                self._contents.append(_GatheredContent(fields, is_blob))
+                self._contents.append(_GatheredContent(self._around(content), is_blob))
             elif index > len(self._contents) or self._contents[index].is_blob is not is_blob:
                 raise _wrong("does not follow the part before")
             elif index < len(self._contents) - 1 and body:  # an empty content may stand in two parts
                 raise _wrong("repeats a content that was complete")
             self._contents[index].pieces.append(body)
+
+    def _around(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields around a body. A computer may send contents without end that have no body."""
+        fields = {key: value for key, value in content.items() if key not in ("text", "blob")}
+        self._fields += weight(fields, _FIELDS)
+        if self._fields > _FIELDS:
+            raise PayloadTooLargeError(f"the contents have more than {_FIELDS} bytes beside their bodies")
+        return fields
 
 
 def _body(content: Mapping[str, Any]) -> tuple[bool, bytes]:

@@ -85,3 +85,13 @@ def test_a_resource_over_the_bound_is_not_read() -> None:
     with pytest.raises(PayloadTooLargeError):
         ResourceParts(9).check_size(10)
     ResourceParts(9).check_size(None)
+
+
+def test_contents_without_a_body_cannot_fill_the_memory() -> None:
+    parts = ResourceParts()
+    empty = [{"uri": "a", "text": "", "_meta": {"x": "y" * 10_000}}] * 200
+    for number in range(4):
+        contents = [*empty, {"uri": "a", "text": "abcd"}]
+        parts.add({"contents": contents, "req_id": "", "total_size": 1000, "first": 201 * number}, 4)
+    with pytest.raises(PayloadTooLargeError):
+        parts.add({"contents": contents, "req_id": "", "total_size": 1000, "first": 804}, 4)
