@@ -41,6 +41,8 @@ from a2c_smcp.smcp import (
     RESOURCE_UPDATED_NOTIFICATION,
     TOOL_CALL_EVENT,
     TOOL_PROGRESS_NOTIFICATION,
+    UPDATE_PROMPTS_NOTIFICATION,
+    UPDATE_RESOURCES_NOTIFICATION,
     AgentCallData,
     DPEPageSummary,
     GetComputerConfigRet,
@@ -120,6 +122,12 @@ class AsyncSMCPAgentClient(ResourceMethods):
         handlers[TOOL_PROGRESS_NOTIFICATION] = self._take_progress
         handlers[QUESTION_NOTIFICATION] = self._take_question
         handlers[RESOURCE_UPDATED_NOTIFICATION] = self._take_update
+        self._notes: Mapping[str, Callable[[str], None]] = {
+            ENTER_OFFICE_NOTIFICATION: self._has_come,
+            LEAVE_OFFICE_NOTIFICATION: self._has_gone,
+            UPDATE_RESOURCES_NOTIFICATION: self._shares_other_things,
+            UPDATE_PROMPTS_NOTIFICATION: self._shares_other_things,
+        }
         self._has_own_link = link is None
         if link is None:
             # It brings python-socketio and aiohttp, which agents on a shared seat do not need.
@@ -598,10 +606,8 @@ class AsyncSMCPAgentClient(ResourceMethods):
                 return
             computer = notice.get("computer")
             self._news.heard(computer)
-            if computer is not None and event == ENTER_OFFICE_NOTIFICATION:
-                self._has_come(computer)
-            elif computer is not None and event == LEAVE_OFFICE_NOTIFICATION:
-                self._subscriptions.gone(computer)
+            if computer is not None and (note := self._notes.get(event)) is not None:
+                note(computer)
             if self._live:
                 self._view.take_note(event, notice)
             self._tell(happening(event), notice)

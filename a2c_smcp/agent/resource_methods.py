@@ -229,3 +229,12 @@ class ResourceMethods(ABC):
         """A computer has entered the office; `None`: this agent has."""
         self._without = {each for each in self._without if computer not in (None, each[0])}
         self._subscriptions.renew(None if computer is None else [computer])
+
+    def _shares_other_things(self, computer: str) -> None:
+        """A computer has announced that its lists have changed: it knows the requests for them."""
+        self._without = {each for each in self._without if each[0] != computer}
+        self._subscriptions.try_again(computer)
+
+    def _has_gone(self, computer: str) -> None:
+        self._without = {each for each in self._without if each[0] != computer}
+        self._subscriptions.gone(computer)

@@ -29,6 +29,8 @@ class Subscriptions:
         self._most = most
         self._uris: dict[str, dict[str, None]] = {}
         self._renewing: dict[str, asyncio.Task[None]] = {}
+        self._refused: dict[str, dict[str, None]] = {}
+        """What computers refused when they came back: the MCP server of the resource may not run yet."""
 
     def __len__(self) -> int:
         return sum(map(len, self._uris.values()))
@@ -70,6 +72,7 @@ class Subscriptions:
         """The agent has left the office: the computers have ended everything."""
         self.end()
         self._uris.clear()
+        self._refused.clear()
 
     def renew(self, computers: Iterable[str] | None = None) -> None:
         """These computers have come back, or the agent has (`None`: all of them): subscribe again there."""
@@ -77,10 +80,22 @@ class Subscriptions:
             if computer in self._uris:
                 if (earlier := self._renewing.get(computer)) is not None:
                     earlier.cancel()
-                self._renewing[computer] = asyncio.create_task(self._renew(computer))
+                self._refused.pop(computer, None)
+                self._begin(computer, list(self._uris[computer]))
+
+    def try_again(self, computer: str) -> None:
+        """A computer shares something else now: subscribe there to what it refused when it came back."""
+        if computer in self._renewing:
+            self.renew([computer])
+        elif refused := self._refused.pop(computer, None):
+            self._begin(computer, list(refused))
+
+    def _begin(self, computer: str, uris: list[str]) -> None:
+        self._renewing[computer] = asyncio.create_task(self._renew(computer, uris))
 
     def gone(self, computer: str) -> None:
         """A computer has left the office."""
+        self._refused.pop(computer, None)
         if (task := self._renewing.pop(computer, None)) is not None:
             task.cancel()
 
@@ -92,9 +107,9 @@ class Subscriptions:
             task.cancel()
         return tasks
 
-    async def _renew(self, computer: str) -> None:
+    async def _renew(self, computer: str, uris: list[str]) -> None:
         try:
-            for uri in list(self._uris.get(computer, ())):
+            for uri in uris:
                 if not self.has(computer, uri):
                     continue  # ended meanwhile
                 try:
@@ -102,6 +117,7 @@ class Subscriptions:
                 except ConnectionLostError:
                     return  # the agent subscribes again when it is back
                 except SMCPError as error:
+                    self._refused.setdefault(computer, {})[uri] = None
                     logger.warning("could not subscribe again at %s: %s", computer, error)
                 else:
                     self._tell({"computer": computer, "uri": uri})  # it may have changed in between

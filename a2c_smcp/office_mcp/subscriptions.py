@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from a2c_smcp.errors import SMCPError
@@ -17,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 class HostSubscriptions:
     """Subscribes to a resource at its computer while a host wants it. The agent itself subscribes again after a lost
-    connection. A subscription that failed is tried again when its computer enters the office.
+    connection. A subscription that failed is tried again when its computer enters the office, or shares other things.
     """
 
     def __init__(self, agent: OfficeAgent) -> None:
@@ -25,7 +26,8 @@ class HostSubscriptions:
         self._wanted: set[Address] = set()
         self._held: set[Address] = set()
         self._working: dict[Address, asyncio.Task[None]] = {}
-        agent.on("enter_office")(self._try_again)
+        for name in ("enter_office", "update_resources"):
+            agent.on(name)(self._try_again)
 
     def want(self, address: Address, wanted: bool) -> None:
         """From now on a host wants to hear of this resource, or none does."""
@@ -54,10 +56,11 @@ class HostSubscriptions:
                     self._held.add(address)
                 else:
                     self._held.discard(address)
-                    await self._agent.unsubscribe_resource(address.computer, address.uri)
+                    with suppress(SMCPError):  # the office or the computer has gone, and the subscription with it
+                        await self._agent.unsubscribe_resource(address.computer, address.uri)
         except SMCPError as error:
             if address not in self._wanted:
-                return  # the office or the computer has gone, and the subscription with it
+                return
             what = "a host does not hear of changes of %s at %s: %s"
             uri, computer = in_log(cut(address.uri, 200)), in_log(address.computer)
             logger.warning(what, uri, computer, printable(cut(str(error))))

@@ -89,7 +89,7 @@ def test_a_resource_over_the_bound_is_not_read() -> None:
 
 def test_contents_without_a_body_cannot_fill_the_memory() -> None:
     parts = ResourceParts()
-    empty = [{"uri": "a", "text": "", "_meta": {"x": "y" * 10_000}}] * 200
+    empty: list[dict[str, Any]] = [{"uri": "a", "text": "", "_meta": {"x": "y" * 10_000}}] * 200
     for number in range(4):
         contents = [*empty, {"uri": "a", "text": "abcd"}]
         parts.add({"contents": contents, "req_id": "", "total_size": 1000, "first": 201 * number}, 4)

@@ -135,6 +135,56 @@ async def test_a_callback_that_fails_or_returns_nonsense_cancels_its_question(ca
     assert not listeners.take(question("late"))
 
 
+async def test_a_question_that_is_asked_again_under_its_id_ends_with_its_call() -> None:
+    asked: list[str] = []
+    ended: list[str] = []
+
+    async def send(question: Any, answer: QuestionAnswer) -> None:
+        raise AssertionError("nobody answers")
+
+    async def answer(question: Any) -> None:
+        asked.append(question["message"])
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append(question["message"])
+
+    question: Any = {"computer": "c", "agent": "a", "req_id": "1", "question_id": "q", "message": "first"}
+    listeners = QuestionListeners(send)
+    with listeners.listening("c", "1", answer):
+        listeners.take(question)
+        await eventually(lambda: asked == ["first"])
+        listeners.take(question | {"withdrawn": True})
+        listeners.take(question | {"message": "second"})
+        await eventually(lambda: asked == ["first", "second"] and ended == ["first"])
+    await eventually(lambda: ended == ["first", "second"])
+
+
+async def test_what_a_computer_refuses_when_it_comes_back_is_asked_for_when_it_shares_more() -> None:
+    asked: list[str] = []
+    told: list[str] = []
+    runs = {"a", "b"}
+
+    async def ask(computer: str, uri: str, begins: bool) -> None:
+        asked.append(uri)
+        if uri not in runs:
+            raise ForbiddenError(uri)
+
+    subscriptions = Subscriptions(ask, lambda notice: told.append(notice["uri"]))
+    for uri in ("a", "b"):
+        await subscriptions.subscribe("c", uri)
+    runs.discard("b")  # its MCP server starts later
+    subscriptions.renew(["c"])
+    await eventually(lambda: asked == ["a", "b"] * 2)
+    subscriptions.try_again("c")
+    await eventually(lambda: asked[4:] == ["b"])
+    runs.add("b")
+    subscriptions.try_again("c")
+    await eventually(lambda: told == ["a", "b"])
+    subscriptions.try_again("c")
+    assert asked[4:] == ["b", "b"]
+
+
 # --- over real sockets
 
 

@@ -154,7 +154,7 @@ class AgentReads:
         return {"req_id": request["req_id"]}
 
     async def unsubscribe(self, request: SubscribeResourceReq) -> DoneRet:
-        self._subscriptions.unsubscribe(self._caller(request), request["uri"])
+        self._subscriptions.unsubscribe(request["uri"])
         return {"req_id": request["req_id"]}
 
     # --- prompts

@@ -1,11 +1,11 @@
 """The resources that an office's agent subscribed to, and telling it of their changes at a pace that it can follow.
 
-Agents may share a seat, so subscriptions are counted: a resource is watched until it was unsubscribed as many times.
+An office has one agent, and an agent that comes back on a new connection subscribes again. So a second subscription to
+a resource changes nothing. If processes share a seat, its holder knows which of them want the resource.
 """
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -40,8 +40,6 @@ class AgentSubscriptions:
         self._tell = tell
         self._servers: dict[str, SERVER_NAME] = {}
         """The server of each resource that is watched."""
-        self._counts: dict[str, Counter[str]] = {}
-        """How many times each agent subscribed to it."""
         self._changed: dict[str, None] = {}
         """The resources whose change was not told yet, oldest first."""
         self._wake = asyncio.Event()
@@ -64,13 +62,10 @@ class AgentSubscriptions:
         if before != server:  # another server has it now
             self._computer.shared.unwatch(before, uri, self._heard)
         self._servers[uri] = server
-        self._counts.setdefault(uri, Counter())[caller.agent] += 1
 
-    def unsubscribe(self, caller: OfficeAgentId, uri: str) -> None:
-        """Undo one subscription. Without one, this does nothing."""
-        counts = self._counts.get(uri, Counter())
-        counts -= Counter({caller.agent: 1})
-        if uri in self._counts and not counts:
+    def unsubscribe(self, uri: str) -> None:
+        """Undo a subscription. Without one, this does nothing."""
+        if uri in self._servers:
             self._stop(uri)
 
     def end(self) -> None:
@@ -81,7 +76,6 @@ class AgentSubscriptions:
         self._changed.clear()
 
     def _stop(self, uri: str) -> None:
-        del self._counts[uri]
         self._changed.pop(uri, None)
         self._computer.shared.unwatch(self._servers.pop(uri), uri, self._heard)
 
