@@ -198,6 +198,11 @@ class AsyncSMCPAgentClient(ResourceMethods):
         return "not in the office yet" if self.connected else "not connected to the server yet"
 
     @property
+    def is_entering(self) -> bool:
+        """Whether the agent is on its way into an office, and nothing has failed so far."""
+        return self._link.membership is not None and not self.joined and self._link.problem is None
+
+    @property
     def way(self) -> Way | None:
         """The current or the last connection: its transport and its proxy."""
         return self._link.way

@@ -137,6 +137,10 @@ class SMCPAgentClient:
         return self._client.problem
 
     @property
+    def is_entering(self) -> bool:
+        return self._client.is_entering
+
+    @property
     def way(self) -> Way | None:
         return self._client.way
 

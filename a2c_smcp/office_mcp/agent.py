@@ -36,6 +36,11 @@ class OfficeAgent(Protocol):
         ...
 
     @property
+    def is_entering(self) -> bool:
+        """Whether the agent is on its way into the office, and nothing has failed so far."""
+        ...
+
+    @property
     def computers(self) -> Mapping[str, ComputerView]:
         """The computers in the office, with what is known of them."""
         ...

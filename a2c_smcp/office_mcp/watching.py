@@ -30,9 +30,10 @@ class OfficeWaits:
     """How many seconds a host's request waits for the office."""
 
     list_away: float = 1.4
-    """A list, while this agent is not in the office. Some hosts give up after five seconds, and never ask again."""
+    """A list, while this agent cannot be in the office. Some hosts give up after five seconds, and never ask again."""
     list_here: float = 3.0
-    """A list, while the computers of the office have not told all their tools. Hosts load tools once."""
+    """A list, while the computers of the office have not told all their tools. Hosts load tools once. Also a list that
+    would be empty, while the agent enters the office and nothing has failed: on a busy machine that takes seconds."""
     call: float = 5.0
 
 
@@ -138,11 +139,10 @@ class WatchedOffice:
         if self._first_asked is None:
             self._first_asked = began
         while True:
-            is_here = self.agent.problem is None
-            left = began + (_WAITS.list_here if is_here else _WAITS.list_away) - now()
+            left = began + self._patience() - now()
             if left <= 0:
                 return
-            if is_here:
+            if self.agent.problem is None:
                 with suppress(SMCPError):  # it takes too long, or the agent is being closed
                     await self.agent.settled(left)
                     self._complete()
@@ -151,7 +151,13 @@ class WatchedOffice:
                 if self.directory.by_name or now() >= self._first_asked + _WAITS.list_here:
                     return
                 left = began + _WAITS.list_here - now()
-            await self._wait_for_news(left)
+            # Not every failure is news: look again after the shorter time.
+            await self._wait_for_news(min(left, _WAITS.list_away))
+
+    def _patience(self) -> float:
+        """How many seconds a list waits, as things are now."""
+        is_all_new = self.agent.is_entering and not self.directory.by_name
+        return _WAITS.list_here if self.agent.problem is None or is_all_new else _WAITS.list_away
 
     async def usable(self) -> None:
         """Wait a few seconds until requests can be sent."""

@@ -266,10 +266,11 @@ async def test_one_that_attends_says_what_the_problem_is_until_it_has_a_view(
     agent = AsyncSMCPAgentClient(server.url, name="ada")
     agent.attend(office)
     try:
-        assert agent.problem == "not connected to the server yet"
-        await eventually(lambda: agent.problem is None)
+        assert (agent.problem, agent.is_entering) == ("not connected to the server yet", True)
+        await eventually(lambda: (agent.problem, agent.is_entering) == (None, False))
         await agent.settled()
         assert list(agent.computers) == ["laptop"]
     finally:
         await agent.close()
     assert agent.problem is not None
+    assert not agent.is_entering

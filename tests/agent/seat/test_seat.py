@@ -496,6 +496,7 @@ async def test_a_lock_that_cannot_be_opened_is_a_problem_and_not_the_end(
     agent.attend(office)
     try:
         await eventually(lambda: agent.problem and "cannot be started" in agent.problem)
+        assert not agent.is_entering
         os.unlink(place.lock)
         await eventually(lambda: agent.joined)
     finally:
@@ -511,6 +512,7 @@ async def test_who_waits_for_a_holder_is_told_when_its_agent_is_closed(
     agent.attend(office)
     call = asyncio.create_task(agent.call_tool("laptop", "echo"))
     await asyncio.sleep(0.1)
+    assert agent.is_entering
     await agent.close()
     async with asyncio.timeout(20):  # well before the 30 s that it would wait
         with pytest.raises(ConnectionLostError):
