@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import anyio
 import mcp_types as types
 import pytest
 from mcp.client import Client
@@ -25,12 +26,20 @@ from tests.mcp_server.test_http import serving
 both_eras = pytest.mark.parametrize("era", ERAS)
 
 
+async def payloads_through(places: Places, era: str, words: str) -> dict[str, Any]:
+    """What a host gets once the words of the MCP server are known: a host that comes waits half a second for them."""
+    with anyio.fail_after(DEADLINE):
+        while True:
+            async with connected(places.through, era) as (client, _):
+                if words in (client.instructions or ""):
+                    return await payloads(client)
+
+
 @both_eras
 async def test_a_host_gets_the_same_through_the_office(places: Places, era: str) -> None:
     async with connected(places.direct, era) as (client, _):
         direct = await payloads(client)
-    async with connected(places.through, era) as (client, _):
-        through = await payloads(client)
+    through = await payloads_through(places, era, direct["info"]["instructions"])
     own = {"list_computers", "see_desktop", "find_documents", "read_document"}
     assert set(through["tools/list"]) - set(direct["tools/list"]) == own
     for name in own:

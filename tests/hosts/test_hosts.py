@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,12 @@ def test_a_host_lists_calls_gets_an_image_and_an_error_and_takes_a_call_back(
     assert process.returncode == 0, (tmp_path / "stderr").read_text()
 
 
+def is_whole(names: Iterable[str]) -> bool:
+    """Whether a list has the tools of both computers. They may come one after the other."""
+    seen = list(names)
+    return any(name.endswith("pc__echo") for name in seen) and sum("evil__" in name for name in seen) == 40
+
+
 def inspect(lab: Lab, *arguments: str) -> Any:
     # From that directory: the inspector looks for its own version beside it.
     done = run(["node", "index.js", "a2c", "mcp", "--search", "never", *arguments], lab, cwd=_INSPECTOR)
@@ -75,10 +82,11 @@ def inspect(lab: Lab, *arguments: str) -> Any:
 def test_the_inspector_on_its_command_line_lists_and_calls(poisoned_lab: Lab) -> None:
     lab = poisoned_lab
     listed: set[str] = set()
-    while "pc__echo" not in listed:  # the first list waits five seconds for the office, and no longer
+    deadline = time.monotonic() + DEADLINE
+    while not is_whole(listed):  # a list waits three seconds for the office, and no longer
+        assert time.monotonic() < deadline, sorted(listed)
         listed = {tool["name"] for tool in inspect(lab, "--method", "tools/list")["tools"]}
     assert "list_computers" in listed
-    assert sum(name.startswith("evil__") for name in listed) == 40
     echo = inspect(lab, "--method", "tools/call", "--tool-name", "pc__echo", "--tool-arg", "text=hi")
     assert (echo["content"], echo.get("isError", False)) == ([{"type": "text", "text": "hi"}], False)
     picture = inspect(lab, "--method", "tools/call", "--tool-name", "pc__picture")
@@ -120,12 +128,11 @@ def test_gemini_cli_declares_all_tools_to_its_model_and_calls_one(poisoned_lab: 
         keys = {"HOME": str(tmp_path), "GEMINI_CLI_HOME": str(tmp_path), "GEMINI_API_KEY": "made up"}
         here = Lab({**poisoned_lab.env, **keys, "GOOGLE_GEMINI_BASE_URL": model.url}, poisoned_lab.log)
         deadline = time.monotonic() + DEADLINE
-        while not any(name.endswith("pc__echo") for name in model.declared):
+        while not is_whole(model.declared):
             assert time.monotonic() < deadline, sorted(model.declared)
             done = run(command, here, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "hi there" in done.stdout
-    assert sum("evil__" in name for name in model.declared) == 40
     # Gemini's API refuses 24 keywords of JSON Schema in `parameters`, and none in this field.
     assert all("parametersJsonSchema" in each for name, each in model.declared.items() if "__" in name)
 

@@ -3,13 +3,14 @@
 import json
 import re
 import sys
+import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.hosts.conftest import ROOT, Lab, python_of, run
+from tests.hosts.conftest import DEADLINE, ROOT, Lab, python_of, run
 
 PAGE = (ROOT / "docs" / "hosts.md").read_text("utf-8")
 _SECTION = re.compile(r"^## (.+?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
@@ -26,13 +27,20 @@ ENVIRONMENTS = {"OpenAI Agents SDK": ".venv-hosts", "LangChain": ".venv-mcp1", "
 def test_the_program_for_a_host_runs_as_it_is_printed(host: str, lab: Lab, tmp_path: Path) -> None:
     program = PROGRAMS[host]
     assert program.count("https://hub.example") == 1 and program.count(_KEY) == 1
-    passed = {key: lab.env[key] for key in ("A2C_API_KEY", "XDG_RUNTIME_DIR", "PATH")}
+    names = ("A2C_API_KEY", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "PATH")
+    passed = {key: lab.env[key] for key in names}
     file = tmp_path / "program.py"
     file.write_text(program.replace("https://hub.example", lab.env["A2C_URL"]).replace(_KEY, json.dumps(passed)))
-    done = run([python_of(ENVIRONMENTS[host]), str(file)], lab)
-    assert done.returncode == 0, done.stderr
-    assert "pc__echo" in done.stdout and "'list_computers'" in done.stdout
-    assert re.search(r"\bpc\b(?!__)", done.stdout.partition("\n")[2])
+    deadline = time.monotonic() + DEADLINE
+    while True:
+        done = run([python_of(ENVIRONMENTS[host]), str(file)], lab)
+        assert done.returncode == 0, done.stderr
+        listed, _, answer = done.stdout.partition("\n")
+        assert "'list_computers'" in listed
+        # A program lists once, and a list waits three seconds for the office. A busy machine may take longer to enter.
+        if "pc__echo" in listed and "- pc: 4 tools" in answer:
+            break
+        assert time.monotonic() < deadline, done.stdout
 
 
 def test_every_program_of_the_page_is_run() -> None:
