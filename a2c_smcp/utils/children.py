@@ -43,6 +43,11 @@ async def kill_group(process: Process) -> None:
             process.kill()
         else:
             os.killpg(process.pid, signal.SIGKILL)
+    with anyio.move_on_after(_REAP_SECONDS, shield=True):
+        # Not before it has ended: closing looks whether it has, and takes its exit status away from asyncio, which then
+        # says 255.
+        while process.returncode is None:  # noqa: ASYNC110 - `wait` would wait for the pipes, too
+            await anyio.sleep(0.002)
     process._transport.close()  # type: ignore[attr-defined]
     with anyio.move_on_after(_REAP_SECONDS, shield=True):
         await process.wait()
