@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
 import mcp_types as types
@@ -32,6 +34,8 @@ class _SharedBounds:
 _MOST: Final = _SharedBounds()
 #: Seconds that the lists of all computers wait for the list of one.
 _PATIENCE: Final = 2.0
+#: What hosts on the TypeScript SDK take as a time. If one item has another, they refuse the whole list.
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +119,13 @@ class SharedLists:
             found: T = reading.result()
             return found
         logger.warning("the %s of %s are not listed yet: it takes long to tell them", kind.name, in_log(computer))
-        reading.add_done_callback(lambda _: getattr(self, kind.callback)())
+        reading.add_done_callback(lambda reading: self._tell_late(reading, kind))
         return kind.nothing
+
+    def _tell_late(self, reading: asyncio.Task[T], kind: "_ListKind[T]") -> None:
+        # A host that hears of a change asks again. If a computer never answers, that would go on for ever.
+        if not reading.cancelled() and reading.result() is not kind.nothing:
+            getattr(self, kind.callback)()
 
     async def _read(self, computer: str, kind: "_ListKind[T]") -> T:
         changes = self._changes
@@ -178,7 +187,25 @@ def _models(items: Sequence[Mapping[str, Any]], kind: type[BaseModel], computer:
         except ValidationError:
             wrong += 1
         else:
-            found.append((server if isinstance(server, str) else "", model))
+            found.append((server if isinstance(server, str) else "", _readable(model)))
     if wrong:
         logger.warning("%d of the %ss of %s are not MCP's, and are hidden", wrong, kind.__name__, in_log(computer))
     return found
+
+
+def _readable(item: BaseModel) -> BaseModel:
+    """The item without a time of its last change that some hosts cannot read."""
+    annotations: types.Annotations | None = getattr(item, "annotations", None)
+    if annotations is None or annotations.last_modified is None or _is_time(annotations.last_modified):
+        return item
+    return item.model_copy(update={"annotations": annotations.model_copy(update={"last_modified": None})})
+
+
+def _is_time(text: str) -> bool:
+    if _TIME.fullmatch(text) is None:
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
