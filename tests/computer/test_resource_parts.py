@@ -105,6 +105,14 @@ async def test_parts_are_of_one_reading_and_of_one_agent() -> None:
     assert kept.get(ANN, "v", begins=False) is None
 
 
+async def test_only_so_many_contents_are_kept_however_short_they_are() -> None:
+    kept = KeptBodies(heaviest=10**6)
+    for number in range(300):
+        kept.put(ANN, str(number), ResourceBody([text("")]), is_read=True)
+    assert sum(kept.get(ANN, str(number), begins=False) is not None for number in range(300)) == 256
+    kept.clear()
+
+
 async def test_contents_are_forgotten_by_themselves() -> None:
     kept = KeptBodies(heaviest=10, seconds=0.6)
     kept.put(ANN, "u", ResourceBody([text("1")]), is_read=True)

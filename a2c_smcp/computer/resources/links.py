@@ -45,6 +45,3 @@ class LinkedResources:
         for links in self._links.values():
             links.forget_before(now - LINK_SECONDS)
         return [server for server, links in self._links.items() if (caller, uri) in links]
-
-    def forget(self, server: SERVER_NAME) -> None:
-        self._links.pop(server, None)

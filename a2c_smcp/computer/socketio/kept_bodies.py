@@ -11,6 +11,8 @@ __all__ = ["BODY_SECONDS", "KeptBodies"]
 
 #: How long contents are kept after they were read.
 BODY_SECONDS: Final = 60.0
+#: How many contents are kept, however short they are: an agent may ask for a part of anything.
+_MOST_BODIES: Final = 256
 
 
 class KeptBodies:
@@ -18,7 +20,7 @@ class KeptBodies:
 
     def __init__(self, heaviest: int, seconds: float = BODY_SECONDS) -> None:
         self._bodies: BoundedDict[tuple[OfficeAgentId, str], ResourceBody] = BoundedDict(
-            heaviest=heaviest, weigh=lambda it: it.size
+            _MOST_BODIES, heaviest=heaviest, weigh=lambda it: it.size
         )
         self._unread: set[tuple[OfficeAgentId, str]] = set()
         """Those of which no part was read yet."""
