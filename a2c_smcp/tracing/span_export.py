@@ -129,6 +129,9 @@ def _limit_logs() -> None:
     """OpenTelemetry logs every batch that it cannot send, and every malformed context of a peer."""
     for name in list(logging.root.manager.loggerDict):
         if name.startswith("opentelemetry."):
-            logger = logging.getLogger(name)
-            if not any(isinstance(each, SparseFilter) for each in logger.filters):
-                logger.addFilter(SparseFilter())
+            _make_sparse(logging.getLogger(name))
+
+
+def _make_sparse(theirs: logging.Logger) -> None:
+    if not any(isinstance(each, SparseFilter) for each in theirs.filters):
+        theirs.addFilter(SparseFilter())
