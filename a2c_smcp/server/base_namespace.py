@@ -43,6 +43,7 @@ from a2c_smcp.server.boundary import (
 from a2c_smcp.server.call_tally import CallTally, ToolName
 from a2c_smcp.server.effects import Broadcast, room_of
 from a2c_smcp.server.envelopes import Answer, Message, answer_from, payload_of, read_answer, read_message
+from a2c_smcp.server.event_log import EventLog, session_fields
 from a2c_smcp.server.limits import Limits, TokenBucket
 from a2c_smcp.server.offices import Member
 from a2c_smcp.server.outbox import ReportPacket
@@ -64,6 +65,7 @@ from a2c_smcp.smcp import (
 )
 from a2c_smcp.tracing.switch import TRACING
 from a2c_smcp.utils.engineio_internals import MESSAGE, Packet
+from a2c_smcp.utils.log_fields import with_fields
 from a2c_smcp.utils.socketio_internals import (
     EVENT,
     MountedNamespace,
@@ -187,6 +189,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         self._relays = relay_table(self.limits.pending_relays)
         self._relay_numbers = itertools.count(1)
         self.tally = CallTally()
+        self._events = EventLog()
 
     @abstractmethod
     def _start(self, socket: Any, sid: str, ack_id: int | None, message: Message) -> None:
@@ -230,8 +233,10 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         if event == "connect" and sid not in self._clients:
             return self._connect(sid, *args)
         if event == "disconnect" and not is_connected(self.server, self.namespace, sid):
-            if sid in self._clients:
-                self._observer.disconnected(str(args[0]) if args else "")
+            if (client := self._clients.get(sid)) is not None:
+                reason = str(args[0]) if args else ""
+                self._observer.disconnected(reason)
+                self._events.left(sid, client.record, reason)
             return self._disconnect(sid)
         return self._answer(sid, binary_message(event))
 
@@ -255,12 +260,15 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         use_unique_ack_ids(self.server, client.sid)
         self._clients[client.sid] = client
         socket.admit()
+        self._events.connected(client.sid, client.record)
 
     def _note_membership(self, client: ClientT, row: Event, request: Any) -> None:
         """A client has joined or left an office."""
         if row.name == JOIN_OFFICE_EVENT:
             client.record.enters(request["office_id"], request["role"], request["name"])
+            self._events.joined(client.sid, client.record)
         else:
+            self._events.left(client.sid, client.record, "left")
             client.record.leaves()
 
     def change_limits(self, limits: Limits) -> None:
@@ -304,7 +312,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     def _refused_connection(self, address: str, error: Exception) -> ConnectionRefusedError:
         """The refusal of a connection, as python-socketio wants it raised."""
         if isinstance(error, SMCPError):
-            self.admission.address_log.warn(address, "refused a connection from %s: %s", address, error)
+            fields = {"event": "refused", "code": error.code, "address": address}
+            self.admission.address_log.warn(address, "refused a connection from %s: %s", address, error, fields=fields)
             failure = error
         else:
             # An authentication provider is not our code and may raise anything. A client without an answer would wait.
@@ -333,11 +342,14 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     def _refused(self, sid: str, message: Message, error: Exception) -> Any:
         """The reply to an event whose handling has raised. This is the boundary: every event is answered."""
         if isinstance(error, SMCPError):
-            log_refusal(self.admission.session_log, self._peer_in_log(sid), message, sid, error)
+            log, fields = self.admission.session_log, self._session_fields(sid)
+            log_refusal(log, self._peer_in_log(sid), message, sid, error, fields)
             failure = error
         else:
             req_id = req_id_in_log(message.request)
-            logger.error("failed to handle %s from %s, req_id %s", in_log(message.event), sid, req_id, exc_info=error)
+            extra = with_fields(event="failed", req_id=req_id, **self._session_fields(sid))
+            what = "failed to handle %s from %s, req_id %s"
+            logger.error(what, in_log(message.event), sid, req_id, exc_info=error, extra=extra)
             failure = InternalError("the server failed to handle this; its log says why")
         self._observer.refused(failure.code)
         return refusal(message.event, failure)
@@ -350,6 +362,10 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         if socket is None:
             return "sessions that have ended or are elsewhere"
         return f"the connection {socket.sid} from {socket.address}"
+
+    def _session_fields(self, sid: str) -> dict[str, object]:
+        client = self._clients.get(sid)
+        return session_fields(sid, client.record if client else None)
 
     def _left_out(self, sid: str, message: Message) -> Any:
         """The error that an agent gets instead of an answer that does not fit into its queue."""
@@ -366,11 +382,12 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
             # The name is not kept with the request: a peer may send one of any length.
             tool, computer = message.request.pop("tool_name", ""), message.request["computer"]
             name = ToolName(client.record.office, computer[: offices.MAX_NAME], tool[: offices.MAX_NAME])
-            tell = partial(self._called, name)
+            tell = partial(self._called, client, name, message.request)
         return Observed(tell, "failed") if span is None else TracedRelay(tell, span)
 
-    def _called(self, name: ToolName, outcome: str, seconds: float) -> None:
+    def _called(self, client: Client, name: ToolName, request: object, outcome: str, seconds: float) -> None:
         self._observer.relayed(TOOL_CALL_EVENT, outcome, seconds)
+        self._events.called((client.sid, client.record), name, request, (outcome, seconds))
         self.tally.note(name, seconds, outcome != "answered", time.monotonic())
 
     def _observed_change(self, row: Event) -> AbstractContextManager[object]:
@@ -384,7 +401,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         if answer.error:
             relay.outcome = "error"
             log, peer = self.admission.session_log, self._peer_in_log(client.sid)
-            log_passed_on(log, peer, message.event, client.sid, message.request, answer.error)
+            fields = session_fields(client.sid, client.record)
+            log_passed_on(log, peer, message.event, client.sid, message.request, answer.error, fields)
         return answer.encoded
 
     def _open_relay(

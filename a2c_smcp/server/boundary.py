@@ -87,18 +87,28 @@ def refusal(event: str | None, error: SMCPError) -> Any:
     return error.payload()
 
 
-def log_refusal(log: LimitedLog, peer: str, message: Message, sid: str, error: SMCPError) -> None:
-    """Log one line for a refusal, with the id of the request."""
-    req_id = req_id_in_log(message.request)
-    log.warn(peer, "refused %s from %s, req_id %s: %s", in_log(message.event), sid, req_id, error)
+def log_refusal(
+    log: LimitedLog, peer: str, message: Message, sid: str, error: SMCPError, fields: Mapping[str, object]
+) -> None:
+    """Log one line for a refusal, with the id of the request. `fields` are about the session."""
+    req_id, event = req_id_in_log(message.request), in_log(message.event)
+    said = {"event": "refused", "request": event, "req_id": req_id, "code": error.code, **fields}
+    log.warn(peer, "refused %s from %s, req_id %s: %s", event, sid, req_id, error, fields=said)
 
 
 def log_passed_on(
-    log: LimitedLog, peer: str, event: str, sid: str, request: Mapping[str, Any], error: SMCPError
+    log: LimitedLog,
+    peer: str,
+    event: str,
+    sid: str,
+    request: Mapping[str, Any],
+    error: SMCPError,
+    fields: Mapping[str, object],
 ) -> None:
     """Log one line for an error that a computer answered, and that the agent gets as it is."""
-    said = in_log(f"{error.code} {error.message}")
-    log.warn(peer, "passed on to %s, %s, req_id %s: %s", sid, event, req_id_in_log(request), said)
+    said, req_id = in_log(f"{error.code} {error.message}"), req_id_in_log(request)
+    given = {"event": "passed on", "request": event, "req_id": req_id, "code": error.code, **fields}
+    log.warn(peer, "passed on to %s, %s, req_id %s: %s", sid, event, req_id, said, fields=given)
 
 
 def answered(event: str, answer: Answer | None) -> Answer:

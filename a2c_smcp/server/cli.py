@@ -22,6 +22,7 @@ from a2c_smcp.server.reloading import FileReloads, ReloadPart
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.distribution import install_command
+from a2c_smcp.utils.logs import say_in_json
 from a2c_smcp.utils.secret_files import exposure
 from a2c_smcp.web.hosts import is_loopback
 from a2c_smcp.web.uvicorn_server import GracefulServer, listen
@@ -96,7 +97,7 @@ def serve(options: ServerOptions) -> None:
             server = GracefulServer(
                 _config(app, options, tls),
                 ready=_Readiness(app, where).tell,
-                ending=lambda: app.drain(options.drain, tell=lambda text: say(f"a2c server {text}", err=True)),
+                ending=lambda: app.drain(options.drain, tell=partial(_announce, "stopping")),
                 hurry=app.draining.hurry,
                 hang_up=reloads.ask,
             )
@@ -122,10 +123,17 @@ class _Readiness:
                 break
             await asyncio.sleep(0.05)
         else:
-            say(f"a2c server listens {self._where}, but is not ready: {self._app.not_ready()}", err=True)
+            _announce("not ready", f"listens {self._where}, but is not ready: {self._app.not_ready()}")
         while self._app.not_ready() is not None:  # noqa: ASYNC110 - a process is asked, not told
             await asyncio.sleep(0.05)
-        say(f"a2c server ready {self._where}", err=True)
+        _announce("ready", f"ready {self._where}")
+
+
+def _announce(event: str, text: str) -> None:
+    """Tell the person or the program that has started the server. This does not depend on the level of the log."""
+    text = f"a2c server {text}"
+    if not say_in_json(logger, text, event=event):
+        say(text, err=True)
 
 
 def _reload_parts(

@@ -3,8 +3,10 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
+
+from a2c_smcp.utils.log_fields import with_fields
 
 __all__ = ["LimitedLog", "SparseFilter"]
 
@@ -48,17 +50,26 @@ class LimitedLog:
         self._lock = threading.Lock()
         self._waiting = False
 
-    def warn(self, peer: str, message: str, *args: object) -> None:
-        """Log a line about a peer. If there were enough in this second, count it only."""
-        if self._may_say(peer):
-            self._logger.warning(message, *args)
+    def warn(self, peer: str, message: str, *args: object, fields: Mapping[str, object] | None = None) -> None:
+        """Log a line about a peer. If there were enough in this second, count it only. `fields` are those of
+        `with_fields`.
+        """
+        self.log(logging.WARNING, peer, message, *args, fields=fields)
+
+    def log(
+        self, level: int, peer: str, message: str, *args: object, fields: Mapping[str, object] | None = None
+    ) -> None:
+        """The same with another level."""
+        if self._logger.isEnabledFor(level) and self.allows(peer):
+            self._logger.log(level, message, *args, extra=with_fields(**fields or {}))
 
     def exception(self, peer: str, message: str, *args: object) -> None:
         """The same as an error, with the traceback of the current exception."""
-        if self._may_say(peer):
+        if self.allows(peer):
             self._logger.exception(message, *args)
 
-    def _may_say(self, peer: str) -> bool:
+    def allows(self, peer: str) -> bool:
+        """Count one line about a peer. Returns whether to log it."""
         now = self._clock()
         with self._lock:
             second = self._seconds.get(peer)

@@ -38,7 +38,7 @@ class Process:
         self.lines: list[str] = []
         for line in self.popen.stderr:
             self.lines.append(line)
-            if match := re.search(r"ready on (\S+)", line):
+            if match := re.search(r'ready on ([^\s"]+)', line):
                 self.url = match[1]
                 return
         raise AssertionError(f"not ready: {self.lines}")
@@ -230,14 +230,34 @@ def test_a_port_that_is_taken_and_a_bad_keys_file_are_said(tmp_path: Path) -> No
     assert "none.toml" in result.stderr
 
 
-async def test_logs_as_json_lines() -> None:
-    with running("--log-format", "json", "--api-key", "k") as process:
+async def test_logs_as_json_lines_with_fields(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("the-only-key-there-is")
+    key.chmod(0o600)
+    files = ["--api-key-file", str(key), "--admin-socket", "none"]
+    with running("--log-format", "json", "--log-level", "debug", *files) as process:
         with pytest.raises(Exception, match="401"):
             await OfficeLink(LinkOptions(process.url), {}).open()
-        _, rest = await asyncio.to_thread(process.stop)
-    line = json.loads(rest.splitlines()[0])
-    assert line["level"] == "warning"
-    assert "401" in line["message"]
+        options = LinkOptions(process.url, api_key="the-only-key-there-is")
+        async with OfficeLink(options, {}) as agent:
+            await agent.join(Membership("agent", "smith", "lab"))
+            call = {"agent": "smith", "req_id": "r1", "computer": "c", "tool_name": "t", "params": {"secret": "x9"}}
+            await agent.request("client:tool_call", {**call, "timeout": 20}, 30)
+        code, rest = await asyncio.to_thread(process.stop)
+    assert code == 0
+    first, *lines = [json.loads(line) for line in (*process.lines, *rest.splitlines())]
+    assert first["event"] == "ready" and first["message"].endswith(f"ready on {process.url}")
+    assert {line["process"] for line in lines} == {f"{first['host']}:{process.popen.pid}"}
+    assert "x9" not in rest and "the-only-key-there-is" not in rest
+    events = {line["event"]: line for line in lines if "event" in line}
+    assert {"connect", "join", "call", "leave"} <= set(events)
+    refused = [(line.get("req_id"), line["code"]) for line in lines if line.get("event") == "refused"]
+    assert refused == [(None, 401), ("r1", 404)]
+    about = {"office": "lab", "session": events["connect"]["session"], "key": "api-key", "name": "smith"}
+    for name in ("join", "call", "leave"):
+        assert about.items() <= events[name].items()
+    assert (events["call"]["req_id"], events["call"]["outcome"]) == ("r1", "404")
+    assert events["leave"]["reason"] == "client disconnect"
 
 
 def self_signed(folder: Path) -> tuple[Path, Path]:

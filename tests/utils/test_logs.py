@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import a2c_smcp
-from a2c_smcp.utils.logs import LogFormat, configure_logging
+from a2c_smcp.utils.log_fields import with_fields
+from a2c_smcp.utils.logs import LogFormat, configure_logging, say_in_json
 
 PACKAGE = Path(a2c_smcp.__file__).parent
 SOME_MODULE = logging.getLogger("a2c_smcp.some.module")
@@ -62,3 +63,24 @@ def test_words_of_others_have_no_power_over_who_reads_the_log(
     [line] = capsys.readouterr().err.splitlines()
     assert "they said a\\u001b]0;b\\u0007\\u009b\\u202e\\udb40\\udc41" in line
     assert log_format == "text" or json.loads(line)["message"] == f"they said {said}"
+
+
+@pytest.mark.usefixtures("_own_handlers")
+def test_fields_are_keys_of_a_json_line_and_replace_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging("warning", "json")
+    SOME_MODULE.warning("refused", extra=with_fields(office="lab", code=404, level="none", req_id=None, odd={1}))
+    assert say_in_json(SOME_MODULE, "ready on http://x", event="ready")  # whatever the level
+    line, announced = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (line["office"], line["code"], line["level"], line["odd"]) == ("lab", 404, "warning", "{1}")
+    assert "req_id" not in line
+    assert line["process"].startswith(f"{line['host']}:")
+    assert (announced["event"], announced["level"]) == ("ready", "info")
+
+
+@pytest.mark.usefixtures("_own_handlers")
+def test_a_log_for_people_leaves_announcements_to_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging("info")
+    SOME_MODULE.info("joined", extra=with_fields(office="lab"))
+    assert not say_in_json(SOME_MODULE, "ready")
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.endswith("joined")

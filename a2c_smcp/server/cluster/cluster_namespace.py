@@ -91,7 +91,8 @@ class ClusterNamespace(SMCPNamespace):
             raise
         except SMCPError as error:
             peer = self._peer_in_log(remote.caller)
-            log_refusal(self.admission.session_log, peer, message, remote.caller, error)
+            fields = {"session": remote.caller, "office": remote.target.office_id}
+            log_refusal(self.admission.session_log, peer, message, remote.caller, error, fields)
             raise
 
     def _check_is_here(self, target: Member) -> None:
