@@ -113,6 +113,8 @@ class Client:
     sid: str
     bucket: TokenBucket | None
     record: SessionRecord
+    retired: bool = False
+    """Whether a newer session of the same client has its place. What it sends from now on is refused."""
 
 
 ClientT = TypeVar("ClientT", bound=Client)
@@ -289,7 +291,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         """Pauses, in seconds, until the session of a place that was taken over can be closed.
 
         For a moment it hears what the office hears, because other processes may not know yet that it has moved. What
-        is on its way is waited for, unless its client has gone.
+        is on its way is waited for, unless its client has gone. The answer to the ping comes after what the client had
+        sent before. Later requests are refused, so that no session stays for ever.
         """
         sid, namespace = member.sid, self.namespace
         if (socket := socket_of(self.server, namespace, sid)) is None:
@@ -297,8 +300,12 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         asked, silent_at = socket.ask_for_a_sign(), time.monotonic() + RETIRING.sign
         yield RETIRING.linger
         self.server.manager.basic_leave_room(sid, namespace, room_of(member.office_id))
-        while sid in self._clients and (self._relays.concerns(sid) or not socket.is_written_out):
-            if socket.last_ping == asked and time.monotonic() > silent_at:
+        while (client := self._clients.get(sid)) is not None:
+            if socket.last_ping != asked:
+                client.retired = True
+                if not self._relays.concerns(sid) and socket.is_written_out:
+                    return
+            elif time.monotonic() > silent_at:
                 logger.info("session %s, which a newer one has replaced, is silent", sid)
                 return
             yield RETIRING.look
@@ -337,6 +344,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         if message.error:
             raise message.error
         offices.check_ids(message.request)
+        if client.retired:
+            raise offices.superseded()
         return row
 
     def _refused(self, sid: str, message: Message, error: Exception) -> Any:

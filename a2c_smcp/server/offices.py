@@ -61,6 +61,7 @@ __all__ = [
     "listing",
     "member_for",
     "route",
+    "superseded",
 ]
 
 #: Announcements that something has changed. One is enough for a client that has not fetched the change yet.
@@ -224,6 +225,7 @@ def join(
     `seat` is the agent of the office. `holder` is the member of this role that has the name, or a name that looks like
     it. `process` is the server process that holds the connection.
     """
+    _check_has_no_successor(session)
     role, name, office_id = request["role"], request["name"], request["office_id"]
     if role not in session.grant.roles:
         raise ForbiddenError(f"this key does not allow the role {role!r}")
@@ -264,12 +266,22 @@ def _name_taken(name: str, holder: Member) -> NameTakenError:
 
 
 def leave(session: Session, request: LeaveOfficeReq) -> Transition:
-    if session.superseded:
-        raise NotInRoomError("a newer session of this client has its place in the office")
+    _check_has_no_successor(session)
     here = _member_of(session)
     if here.office_id != request["office_id"]:
         raise CrossRoomAccessError("this session is in another office")
     return _move(session, None)
+
+
+def _check_has_no_successor(session: Session) -> None:
+    """Each session is superseded once: two of them that take the place from each other would never come to an end."""
+    if session.superseded:
+        raise superseded()
+
+
+def superseded() -> NotInRoomError:
+    """The error for a request of a session whose place a newer session of the same client has."""
+    return NotInRoomError("a newer session of this client has its place in the office")
 
 
 def disconnect(session: Session) -> Transition:
@@ -305,7 +317,7 @@ def effects_of(change: MemberChange) -> tuple[tuple[RoomChange, ...], tuple[Broa
 
 def _move(session: Session, target: Member | None, taken: Member | None = None) -> Transition:
     here = session.place
-    after = replace(session, member=target, role=target.role if target else session.role, superseded=False)
+    after = replace(session, member=target, role=target.role if target else session.role)
     changes = [MemberChange(here, target)] if taken is None else [MemberChange(here, None), MemberChange(taken, target)]
     effects = [effects_of(change) for change in changes]
     rooms = tuple(room for rooms, _ in effects for room in rooms)

@@ -20,6 +20,17 @@ async def come_back(peer: Peer, role: str, name: str, office: str, secret: str =
     return answer
 
 
+async def until_refused(peer: Peer, office: str) -> None:
+    """What a session has on its way is waited for, so it must not send new requests for ever."""
+    with anyio.fail_after(20):
+        while True:
+            listing = await peer.call("server:list_room", {"agent": "a", "req_id": "8", "office_id": office})
+            if "error" in listing:
+                break
+            await anyio.sleep(0.05)
+    assert listing["error"]["code"] == 4103
+
+
 async def test_a_newer_session_takes_the_place_over_and_the_running_call_is_answered_on_the_old_one(
     server: Running, office: str, make_peer: MakePeer
 ) -> None:
@@ -86,6 +97,8 @@ async def test_an_agent_that_comes_back_hears_its_answer_where_it_asked(
         assert tuple(await come_back(new, "agent", "a", office)) == (True, None)
         listing = await new.call("server:list_room", {"agent": "a", "req_id": "7", "office_id": office})
         assert {(each["role"], each["name"]) for each in listing["sessions"]} == {("agent", "a"), ("computer", "c")}
+        await until_refused(old, office)
+        assert not answers
         go_on.set()
     assert answers == [{"tools": []}]
     await eventually(lambda: not old.connected)

@@ -412,6 +412,7 @@ def test_what_the_old_session_still_sends_is_served_but_it_has_no_place_any_more
     join(reg, "a", "computer", "c")
     assert reg.route("old", EVENTS["client:tool_call"], "c").sid == "a"
     refused(4103, reg.leave, "old", {"office_id": "o"})
+    refused(4103, come_back, reg, "old", "agent", "n")  # two sessions do not take a place from each other for ever
     ended = reg.disconnect("old")
     assert ended is not None and ended.notices == () and not ended.left_office
     assert [member.sid for member in reg.members("o") if member.role == "agent"] == ["new"]
