@@ -35,7 +35,8 @@ _libraries = logging.getLogger(f"{__name__}.libraries")
 if _libraries.level == logging.NOTSET:
     _libraries.setLevel(logging.ERROR)
 
-#: The connection whose request is being answered, in the task that answers it and in those that it starts.
+#: The connection whose request is being answered, in the task that answers it. Look at it when the request comes: tasks
+#: that began earlier, such as the one that reads from an MCP server, do not have it.
 ANSWERED_ON: Final[ContextVar["Connection | None"]] = ContextVar("ANSWERED_ON", default=None)
 _numbers: Final = itertools.count(1)
 _MESSAGE: Final = str(MESSAGE)

@@ -111,20 +111,24 @@ class ServerLink:
 
     # --- asking
 
-    async def request(self, event: str, data: Any, timeout: float) -> tuple[Any, ...]:
+    async def request(self, event: str, data: Any, timeout: float, over: Connection | None = None) -> tuple[Any, ...]:
         """Send an event and return what its ack carries.
 
-        Raises `RequestTimeoutError`, `PayloadTooLargeError`, or `ConnectionLostError` at once when the connection
-        drops.
+        With `over` it goes to that connection, as long as it lasts: what is said about a request of the server must
+        come by the connection of this request. Raises `RequestTimeoutError`, `PayloadTooLargeError`, or
+        `ConnectionLostError` at once when the connection drops.
         """
-        return tuple(read_ack(await self.exchange(event, data, timeout)))
+        return tuple(read_ack(await self.exchange(event, data, timeout, over)))
 
-    async def exchange(self, event: str, data: Any, timeout: float) -> str:
+    async def exchange(self, event: str, data: Any, timeout: float, over: Connection | None = None) -> str:
         """Like `request`, but returns the JSON of the ack. `data` may be `Encoded`."""
-        if self._connection is None:
+        if (connection := self._lasting(over)) is None:
             self._supervisor.check_loop()
             raise ConnectionLostError("not connected to the server")
-        return await self._exchange(self._connection, event, data, timeout)
+        return await self._exchange(connection, event, data, timeout)
+
+    def _lasting(self, wanted: Connection | None) -> Connection | None:
+        return self._connection if wanted is None or wanted.dropped.done() else wanted
 
     async def _exchange(self, connection: Connection, event: str, data: Any, timeout: float) -> str:
         answered: asyncio.Future[str] = self._supervisor.check_loop().create_future()
@@ -143,15 +147,9 @@ class ServerLink:
         finally:
             self._asks.withdraw(ask.id)
 
-    async def send(self, event: str, data: Any) -> None:
-        """Send an event that nobody answers. Without a connection it is lost.
-
-        While a request of the server is being answered, it goes to the connection of that request.
-        """
-        connection = ANSWERED_ON.get()
-        if connection is None or connection.dropped.done():
-            connection = self._connection
-        if connection is not None:
+    async def send(self, event: str, data: Any, over: Connection | None = None) -> None:
+        """Send an event that nobody answers, with `over` as in `request`. Without a connection it is lost."""
+        if (connection := self._lasting(over)) is not None:
             await connection.send_text(encode_event(SMCP_NAMESPACE, event, data))
 
     # --- answering

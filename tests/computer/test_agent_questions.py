@@ -88,6 +88,28 @@ async def test_the_agent_that_made_the_call_is_asked_and_nobody_else(hub: Runnin
 
 
 @both_eras
+async def test_a_question_reaches_the_agent_after_the_computer_has_moved_to_another_connection(
+    hub: Running, era: str
+) -> None:
+    async with watched(hub.url, server(era)) as (agent, _):
+
+        def session() -> str:
+            (sid,) = (member.sid for member in hub.namespace.registry.members(agent.office) if member.name == "pc")
+            return str(sid)
+
+        async with calling(agent, "rounds", count=2) as call:
+            first, before = await asked(agent), session()
+            telling = hub.sio.emit("notify:moving", {"within": 60}, to=before, namespace="/smcp")
+            asyncio.run_coroutine_threadsafe(telling, hub.sio.eio.service_task_handle.get_loop())
+            await eventually(lambda: session() != before)
+            await answer(agent, first["question_id"])
+            second = await asked(agent, 2)
+            assert second["question_id"] != first["question_id"] and "withdrawn" not in second
+            await answer(agent, second["question_id"])
+        assert call.result() == ("asked 2 times" if era == "new" else '["accept", "accept"]')
+
+
+@both_eras
 async def test_with_both_the_first_answer_counts_and_the_other_place_is_told(hub: Running, era: str) -> None:
     async with watched(hub.url, server(era, "both")) as (agent, computer):
         with computer.decisions.attend("page", {"question"}):

@@ -19,6 +19,7 @@ from a2c_smcp.computer.decisions.callers import CALLER
 from a2c_smcp.computer.redaction import discreet_error
 from a2c_smcp.computer.socketio.agent_questions import AgentQuestions
 from a2c_smcp.errors import BadRequestError, InternalError, PayloadTooLargeError, SMCPError
+from a2c_smcp.link.connection import ANSWERED_ON, Connection
 from a2c_smcp.results import ERROR_CODE_MARKER, cancelled_result, error_result, to_wire
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -88,15 +89,15 @@ class _Call:
 
 class AgentCalls:
     """Answers requests for tool calls. `check` returns the received request, or raises if it is invalid. `send`
-    sends the reports of a call's progress, `request` the questions of its tool.
+    sends the reports of a call's progress, `request` the questions of its tool, both over the call's own connection.
     """
 
     def __init__(
         self,
         computer: Computer,
         check: Callable[[Any], ToolCallReq],
-        send: Callable[[str, Any], Awaitable[None]],
-        request: Callable[[str, Any, float], Awaitable[tuple[Any, ...]]],
+        send: Callable[[str, Any, Connection | None], Awaitable[None]],
+        request: Callable[[str, Any, float, Connection | None], Awaitable[tuple[Any, ...]]],
         max_message: int,
     ) -> None:
         self.questions = AgentQuestions(computer.decisions, request, lambda: self.office)
@@ -156,11 +157,12 @@ class AgentCalls:
         """Run a call in this task. It goes on if the connection is lost: a repeat gets the result."""
         CALLING_AGENT.set(key.agent)  # for this task only
         CALLING_OFFICE.set(key.office)
-        if (caller := self.questions.caller(key, request)) is not None:
+        connection = ANSWERED_ON.get()
+        if (caller := self.questions.caller(key, request, connection)) is not None:
             CALLER.set(caller)
         reply, progress = None, None
         if request.get("progress"):
-            progress = LatestOnly(partial(self._send_progress, key, request), PROGRESS_SECONDS)
+            progress = LatestOnly(partial(self._send_progress, key, request, connection), PROGRESS_SECONDS)
         try:
             result = await call.result(
                 self._computer.execute_tool(
@@ -187,7 +189,13 @@ class AgentCalls:
             call.end(reply)
 
     async def _send_progress(
-        self, key: CallKey, request: ToolCallReq, progress: float, total: float | None, message: str | None
+        self,
+        key: CallKey,
+        request: ToolCallReq,
+        connection: Connection | None,
+        progress: float,
+        total: float | None,
+        message: str | None,
     ) -> None:
         if key.office != self.office:
             return  # in the new office, another agent's call may have these ids
@@ -201,7 +209,7 @@ class AgentCalls:
             report["total"] = total
         if message is not None:
             report["message"] = message
-        await self._send(TOOL_PROGRESS_EVENT, report)
+        await self._send(TOOL_PROGRESS_EVENT, report, connection)
 
     def _encode(self, key: CallKey, result: CallToolResult) -> tuple[Encoded, int]:
         """The encoded result and its size. An error takes the place of a result that is too large to send."""

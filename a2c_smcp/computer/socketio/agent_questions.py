@@ -24,6 +24,7 @@ from a2c_smcp.computer.decisions.callers import Caller
 from a2c_smcp.computer.decisions.store import DecisionStore
 from a2c_smcp.computer.mcp_clients.elicitation.asking import QuestionMode
 from a2c_smcp.errors import NotFoundError, SMCPError, error_from_payload
+from a2c_smcp.link.connection import Connection
 from a2c_smcp.smcp import MAX_QUESTION, QUESTION_EVENT, AnswerQuestionReq, DoneRet, ToolCallReq, ToolQuestion
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, on_one_line
@@ -47,7 +48,7 @@ class AgentQuestions:
     def __init__(
         self,
         decisions: DecisionStore,
-        request: Callable[[str, Any, float], Awaitable[tuple[Any, ...]]],
+        request: Callable[[str, Any, float, Connection | None], Awaitable[tuple[Any, ...]]],
         office: Callable[[], str],
     ) -> None:
         self._decisions = decisions
@@ -56,10 +57,13 @@ class AgentQuestions:
         self._waiting: dict[str, CallKey] = {}
         self._log = LimitedLog(logger)
 
-    def caller(self, key: CallKey, request: ToolCallReq) -> Caller | None:
-        """The caller of a tool call, if it said that it can answer questions."""
+    def caller(self, key: CallKey, request: ToolCallReq, connection: Connection | None) -> Caller | None:
+        """The caller of a tool call, if it said that it can answer questions. The call came by this connection."""
         modes = frozenset(mode for mode in get_args(QuestionMode) if mode in request.get("questions", ()))
-        return Caller(_AGENT, modes, partial(self._ask, key, request["computer"])) if modes else None
+        if not modes:
+            return None
+        send = partial(self._send, key, connection)
+        return Caller(_AGENT, modes, partial(self._ask, key, request["computer"], send))
 
     async def answer(self, request: AnswerQuestionReq) -> DoneRet:
         """Take an answer of the agent. Raises `NotFoundError` if no question of a call of this agent waits for it, and
@@ -75,7 +79,9 @@ class AgentQuestions:
             raise NotFoundError(error.message) from None
         return {"req_id": request["req_id"]}
 
-    async def _ask(self, key: CallKey, computer: str, decision: Decision) -> DecisionAnswer | None:
+    async def _ask(
+        self, key: CallKey, computer: str, send: Callable[[ToolQuestion], Awaitable[bool]], decision: Decision
+    ) -> DecisionAnswer | None:
         """Put a question to the agent, and wait until it is decided. `None` if the agent cannot be asked."""
         assert isinstance(decision, Question)
         about: ToolQuestion = {
@@ -89,13 +95,14 @@ class AgentQuestions:
             return None
         self._waiting[decision.id] = key
         try:
-            if not await self._send(key, body):
+            if not await send(body):
                 return None
             try:
                 await anyio.sleep_forever()  # `answer` decides; then this is cancelled
             finally:
                 if self._is_decided_elsewhere(decision.id):
-                    await self._withdraw(key, {**about, "withdrawn": True})
+                    with anyio.move_on_after(1.0, shield=True):
+                        await send({**about, "withdrawn": True})
         finally:
             del self._waiting[decision.id]
         return None
@@ -104,16 +111,12 @@ class AgentQuestions:
         resolution = self._decisions.resolution(decision_id)
         return resolution is None or resolution.by != _AGENT
 
-    async def _withdraw(self, key: CallKey, body: ToolQuestion) -> None:
-        with anyio.move_on_after(1.0, shield=True):
-            await self._send(key, body)
-
-    async def _send(self, key: CallKey, body: ToolQuestion) -> bool:
+    async def _send(self, key: CallKey, connection: Connection | None, body: ToolQuestion) -> bool:
         """Whether the server has passed it on."""
         if key.office != self._office():
             return False  # in the new office, another agent's call may have these ids
         try:
-            reply = await self._request(QUESTION_EVENT, body, _SENDING)
+            reply = await self._request(QUESTION_EVENT, body, _SENDING, connection)
             if (refusal := error_from_payload(reply[0] if reply else None)) is not None:
                 raise refusal
         except SMCPError as error:
