@@ -25,7 +25,8 @@ class DrainTimes:
     announce: float = 5.0
     """Within this time the clients are told to move. A few hundred are told at once."""
     finish: float = 2.0
-    """The last part of `seconds`, if there are other processes: new requests are refused, and running ones answered."""
+    """The last part of `seconds`. In it, new requests of clients that have not moved are refused, and running ones
+    answered."""
 
 
 _ALONE: Final = "stopping: %s; another Ctrl-C (or SIGTERM) ends it at once"
@@ -47,15 +48,16 @@ class Draining:
     async def drain(self, times: DrainTimes, tell: Callable[[str], None]) -> None:
         """Let the clients go, and wait until what runs is answered. `tell` says to a person what is waited for."""
         self.begun = True
-        namespace, registry, finish = self._namespace, self._namespace.registry, times.seconds
+        now, namespace, registry = asyncio.get_running_loop().time, self._namespace, self._namespace.registry
+        until = now() + times.seconds
         await registry.retire()
         if registry.has_others() and namespace.sessions:
-            finish = min(times.finish, times.seconds)
             tell(_MOVES % namespace.sessions)
-            await self._patiently(namespace.move_clients(times.seconds - finish, times.announce))
+            await self._patiently(namespace.move_clients(max(0.0, until - times.finish - now()), times.announce))
         elif namespace.pending_relays:
             tell(_ALONE % f"{namespace.pending_relays} requests are still running, {times.seconds:g} s at most")
-        await self._patiently(namespace.drain(finish))
+        # If the other processes stop too, nobody moves, and most of the time is left for what runs.
+        await self._patiently(namespace.drain(max(0.0, until - now())))
         if lost := namespace.pending_relays:
             logger.warning("%d requests were lost: they were still running when this process ended", lost)
         # The clients connect to other processes. There, their names must be free at once.

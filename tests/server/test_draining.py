@@ -102,11 +102,33 @@ async def test_clients_that_do_not_move_are_served_until_the_drain_ends(
     assert not computer.connected
 
 
-async def test_two_processes_that_stop_together_do_not_wait_for_each_other(nats: NatsServer, prefix: str) -> None:
-    options = ("--nats", nats.url, "--nats-prefix", prefix)
+async def test_two_processes_that_stop_together_wait_for_their_calls_and_not_for_each_other(
+    nats: NatsServer, prefix: str
+) -> None:
+    options = ("--nats", nats.url, "--nats-prefix", prefix, "--drain", "45")
+    called, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: Any) -> Any:
+        called.set()
+        await go_on.wait()
+        return {"content": [], "isError": False}
+
     with running(*options) as one, running(*options) as other:
-        async with OfficeLink(LinkOptions(one.url), {}), OfficeLink(LinkOptions(other.url), {}):
+        async with AsyncExitStack() as exits:
+            await exits.enter_async_context(OfficeLink(LinkOptions(other.url), {}))
+            computer = await exits.enter_async_context(OfficeLink(LinkOptions(one.url), {"client:tool_call": slow}))
+            agent = await exits.enter_async_context(OfficeLink(LinkOptions(one.url), {}))
+            await computer.join(Membership("computer", "c", "o"))
+            await agent.join(Membership("agent", "a", "o"))
+            asking = asyncio.create_task(agent.request("client:tool_call", CALL, 300))
+            await eventually(called.is_set)
             began = time.monotonic()
-            ends = await asyncio.gather(asyncio.to_thread(one.stop), asyncio.to_thread(other.stop))
-            assert time.monotonic() - began < 20, "well before the 30 s of the drain"
-    assert [status for status, _ in ends] == [0, 0]
+            one.popen.send_signal(signal.SIGTERM)
+            assert one.popen.stderr is not None
+            assert "2 clients move" in await asyncio.to_thread(one.popen.stderr.readline)
+            assert (await asyncio.to_thread(other.stop))[0] == 0
+            await asyncio.sleep(3)  # longer than the part of a drain in which only running requests are answered
+            go_on.set()
+            assert (await asking)[0]["isError"] is False
+            assert await asyncio.to_thread(one.popen.wait, 60) == 0
+            assert time.monotonic() - began < 30, "well before the 45 s of the drain"
