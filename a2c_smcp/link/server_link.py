@@ -118,17 +118,16 @@ class ServerLink:
         come by the connection of this request. Raises `RequestTimeoutError`, `PayloadTooLargeError`, or
         `ConnectionLostError` at once when the connection drops.
         """
-        return tuple(read_ack(await self.exchange(event, data, timeout, over)))
+        if over is None or over.dropped.done():
+            return tuple(read_ack(await self.exchange(event, data, timeout)))
+        return tuple(read_ack(await self._exchange(over, event, data, timeout)))
 
-    async def exchange(self, event: str, data: Any, timeout: float, over: Connection | None = None) -> str:
+    async def exchange(self, event: str, data: Any, timeout: float) -> str:
         """Like `request`, but returns the JSON of the ack. `data` may be `Encoded`."""
-        if (connection := self._lasting(over)) is None:
+        if self._connection is None:
             self._supervisor.check_loop()
             raise ConnectionLostError("not connected to the server")
-        return await self._exchange(connection, event, data, timeout)
-
-    def _lasting(self, wanted: Connection | None) -> Connection | None:
-        return self._connection if wanted is None or wanted.dropped.done() else wanted
+        return await self._exchange(self._connection, event, data, timeout)
 
     async def _exchange(self, connection: Connection, event: str, data: Any, timeout: float) -> str:
         answered: asyncio.Future[str] = self._supervisor.check_loop().create_future()
@@ -149,7 +148,8 @@ class ServerLink:
 
     async def send(self, event: str, data: Any, over: Connection | None = None) -> None:
         """Send an event that nobody answers, with `over` as in `request`. Without a connection it is lost."""
-        if (connection := self._lasting(over)) is not None:
+        connection = self._connection if over is None or over.dropped.done() else over
+        if connection is not None:
             await connection.send_text(encode_event(SMCP_NAMESPACE, event, data))
 
     # --- answering
