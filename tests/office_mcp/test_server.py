@@ -241,6 +241,7 @@ async def test_failures_are_results_that_say_what_to_do(
 
     computer = await make_computer("laptop", setup)
     async with host(await make_agent(), era, timeout=7) as (client, _):
+        await names(client)  # after a list, no call waits for an empty office
         said = {name: await client.call_tool(f"laptop__{name}", {}) for name in replies}
         texts = {
             name: "\n".join(item.text for item in result.content if item.type == "text")
