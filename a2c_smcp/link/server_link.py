@@ -101,7 +101,7 @@ class ServerLink:
 
     async def open(self) -> None:
         """Connect. Raises `UnauthorizedError` or the class of another refusal, and `ConnectionLostError` if the server
-        does not answer.
+        does not answer, or takes no clients within `connect_timeout`: it starts or stops, and others may be there.
         """
         await self._supervisor.open()
 
@@ -196,13 +196,15 @@ class ServerLink:
 
     async def _supervise(self, first: First) -> None:
         failures = 0
+        patient_until = asyncio.get_running_loop().time() + self.options.connect_timeout
         try:
             while True:
                 try:
                     connection = await self._connect()
                 except SMCPError as error:
                     self.problem = error
-                    if not first.done():
+                    waits = "passes" in error.details and asyncio.get_running_loop().time() < patient_until
+                    if not first.done() and not waits:
                         first.set_exception(error)
                         return
                     if isinstance(error, UnauthorizedError):

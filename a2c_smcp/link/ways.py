@@ -25,6 +25,8 @@ _ATTEMPTS: Final[dict[Transport, tuple[tuple[str, ...], ...]]] = {
     "polling": (("polling",),),
 }
 _PROXY_ADVICE: Final = "correct --proxy or the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
+#: The HTTP status of a server, or of a proxy before it, that takes no clients now.
+_LATER: Final = 503
 #: How the answer of a server of ours begins that takes no clients now. What others say is not shown.
 _NOT_READY: Final = "not ready: "
 _NOT_GREETED: Final = "it opens, but no Socket.IO server answers"
@@ -39,6 +41,8 @@ class Failure:
     """Whether another transport may get through."""
     error: ConnectionLostError | None = None
     """An error that says what to do, if something can be done."""
+    passes: bool = False
+    """Whether the server says that it takes clients later."""
 
 
 def attempts(transport: Transport, *, websockets_are_cut: bool = False) -> tuple[tuple[str, ...], ...]:
@@ -55,7 +59,8 @@ def unreachable(url: str, failures: list[Failure]) -> ConnectionLostError:
     if (error := failures[-1].error) is not None:
         return error
     why = "; ".join(dict.fromkeys(failure.why for failure in failures))
-    return ConnectionLostError(f"cannot connect to {url}: {why}", {"why": why})
+    details = {"why": why, "passes": True} if failures[-1].passes else {"why": why}
+    return ConnectionLostError(f"cannot connect to {url}: {why}", details)
 
 
 def explain(error: Exception, url: str, proxy: Proxy | None) -> Failure:
@@ -79,11 +84,12 @@ def explain(error: Exception, url: str, proxy: Proxy | None) -> Failure:
                 url,
             )
         case aiohttp.WSServerHandshakeError():
-            return Failure(f"the websocket is refused with HTTP status {error.status}")
-        case aiohttp.ClientResponseError() if error.status == 503 and error.message.startswith(_NOT_READY):
-            return Failure(f"it is {on_one_line(error.message.strip())}")
+            text = f"the websocket is refused with HTTP status {error.status}"
+            return Failure(text, passes=error.status == _LATER)
+        case aiohttp.ClientResponseError() if error.status == _LATER and error.message.startswith(_NOT_READY):
+            return Failure(f"it is {on_one_line(error.message.strip())}", passes=True)
         case aiohttp.ClientResponseError():
-            return Failure(f"it answers with HTTP status {error.status}")
+            return Failure(f"it answers with HTTP status {error.status}", passes=error.status == _LATER)
         case aiohttp.ClientConnectorError():
             return Failure(str(error.os_error), transport_only=False)
         case TimeoutError():

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
 import socketio
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["ServerApp", "create_app"]
 
 logger = logging.getLogger(__name__)
+
+#: What a client hears that is not let in: while the process is draining, and else. The client has shown no key, so it
+#: does not hear the reason itself, which may have the names of other machines.
+_NOT_READY: Final = {True: b"not ready: draining\n", False: b"not ready: /readyz and the log of the server say why\n"}
 
 
 def create_app(
@@ -118,8 +122,8 @@ class ServerApp:
             await _respond(send, 503, b"shutting down\n")
         elif (refusal := self._foreign_name(scope)) is not None:
             await self._refuse(scope, receive, send, refusal)
-        elif (reason := self.not_ready()) is not None and self._is_new(scope):
-            await _deny(scope, receive, send, 503, f"not ready: {reason}\n".encode())
+        elif self.not_ready() is not None and self._is_new(scope):
+            await _deny(scope, receive, send, 503, _NOT_READY[self.draining.begun])
         else:
             _trust_proxies_only(scope)
             if scope["type"] == "http" and scope["method"] == "POST" and await self._refuse_large_post(scope, send):

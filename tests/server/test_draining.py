@@ -36,6 +36,14 @@ def handshake(process: Process, session: str = "") -> int:
     return status_of(f"{process.url}/socket.io/?EIO=4&transport=polling{session}")
 
 
+async def until_said(process: Process, words: str) -> None:
+    """Read what the process says until these words come. It also says who connects."""
+    assert process.popen.stderr is not None
+    async with asyncio.timeout(60):
+        while words not in (line := await asyncio.to_thread(process.popen.stderr.readline)):
+            assert line, f"it ended without {words!r}"
+
+
 @asynccontextmanager
 async def a_call_that_runs(url: str) -> AsyncIterator["asyncio.Task[Any]"]:
     """A call that ends when its connection does."""
@@ -58,18 +66,15 @@ async def a_call_that_runs(url: str) -> AsyncIterator["asyncio.Task[Any]"]:
 
 async def test_one_process_waits_for_its_calls_says_so_and_a_second_signal_ends_it_at_once() -> None:
     with running() as process:
-        stderr = process.popen.stderr
-        assert stderr is not None
         async with a_call_that_runs(process.url) as asking:
             process.popen.send_signal(signal.SIGHUP)
-            assert "SIGHUP" in await asyncio.to_thread(stderr.readline)
             assert status_of(f"{process.url}/readyz") == 200 and handshake(process) == 200
             process.popen.send_signal(signal.SIGTERM)
-            assert "1 requests are still running" in await asyncio.to_thread(stderr.readline)
+            await until_said(process, "1 requests are still running")
             assert status_of(f"{process.url}/readyz") == 503 and status_of(f"{process.url}/healthz") == 200
             assert handshake(process) == 503 and handshake(process, "&sid=nobodys") == 503
             with pytest.raises(ConnectionLostError, match="503"):
-                await OfficeLink(LinkOptions(process.url, transport="websocket"), {}).open()
+                await OfficeLink(LinkOptions(process.url, transport="websocket", connect_timeout=0.5), {}).open()
             assert not asking.done()
             began = time.monotonic()
             status, said = await asyncio.to_thread(process.stop, signal.SIGINT)
@@ -124,8 +129,7 @@ async def test_two_processes_that_stop_together_wait_for_their_calls_and_not_for
             await eventually(called.is_set)
             began = time.monotonic()
             one.popen.send_signal(signal.SIGTERM)
-            assert one.popen.stderr is not None
-            assert "2 clients move" in await asyncio.to_thread(one.popen.stderr.readline)
+            await until_said(one, "2 clients move")
             assert (await asyncio.to_thread(other.stop))[0] == 0
             await asyncio.sleep(3)  # longer than the part of a drain in which only running requests are answered
             go_on.set()
