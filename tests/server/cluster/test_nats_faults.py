@@ -118,9 +118,13 @@ async def test_one_of_three_nats_servers_is_killed_and_then_a_second(tmp_path: P
 
 
 @pytest.mark.usefixtures("patient")
-async def test_a_nats_whose_disk_is_full_says_so(tmp_path: Path) -> None:
+async def test_a_nats_whose_disk_is_full_says_so_and_recovers_when_there_is_room(tmp_path: Path) -> None:
     config = tmp_path / "nats.conf"
-    config.write_text(f'jetstream {{ store_dir: "{tmp_path / "store"}", max_file_store: 20KB, max_mem: 1MB }}\n')
+
+    def give(store: str) -> None:
+        config.write_text(f'jetstream {{ store_dir: "{tmp_path / "store"}", max_file_store: {store}, max_mem: 1MB }}\n')
+
+    give("20KB")
     with running_nats(tmp_path / "nats", ["--config", str(config)], jetstream=False) as nats:
         async with registries(ClusterOptions((nats.url,)), 1) as [here]:
 
@@ -132,3 +136,9 @@ async def test_a_nats_whose_disk_is_full_says_so(tmp_path: Path) -> None:
                 await fill()
             await eventually(lambda: "resources" in (here.registry.unavailable() or ""))
             assert "c0" in here.names("o"), "who is in stays in while the lease lasts"
+
+            give("10MB")
+            await asyncio.to_thread(nats.restart)
+            await eventually(lambda: here.registry.unavailable() is None)
+            await here.until_joined("late")
+            assert "late" in here.names("o")
