@@ -1,9 +1,10 @@
 """`a2c server admin`: looks at running servers and acts on them. Imports what it needs when it runs."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from a2c_smcp.server.admin.tables import Table
 
 __all__ = ["app"]
+
+T = TypeVar("T")
 
 app = CommandApp(name="admin", help="See who is connected to running servers, and act: kick, drain, reload, revoke.")
 keys_app = CommandApp(name="keys", help="The keys that the servers accept. The keys themselves are never shown.")
@@ -73,7 +76,7 @@ def _only_socket() -> Path:
     raise typer.BadParameter(f"several servers run here; name one with --socket: {', '.join(map(str, found))}")
 
 
-def _run(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def _run(work: Callable[[], T]) -> T:
     """What a server answers. A refusal ends the command."""
     from a2c_smcp.errors import SMCPError
 
@@ -163,6 +166,30 @@ def processes(*, server: AdminFlags, as_json: Json = False) -> None:
 
     answer = _run(lambda: server.client().get("processes"))
     _print(answer, process_table(answer["processes"], _now()), as_json)
+
+
+@app.command()
+def top(
+    *,
+    once: Annotated[bool, typer.Option("--once", help="Print it once, and end. So does a pipe.")] = False,
+    every: Annotated[float, typer.Option(min=0.2, help="Seconds between two looks.")] = 2.0,
+    server: AdminFlags,
+    as_json: Json = False,
+) -> None:
+    """A live view: the server processes, offices by calls, the slowest tools and the longest queues. q ends it."""
+    from a2c_smcp.server.admin.top import run_top, top_tables
+
+    if not (once or as_json) and sys.stdout.isatty():
+        _run(lambda: run_top(server.client(), every))
+        return
+    answer = _run(lambda: server.client().get("top"))
+    if not as_json:
+        for title, table in top_tables(answer, _now()):
+            say(f"{title}:")
+            for line in aligned(table):
+                say(f"  {line}")
+            say("")
+    _print(answer, None, as_json)
 
 
 @app.command()

@@ -14,6 +14,8 @@ __all__ = ["ClusterAdmin", "OtherProcesses"]
 
 #: Seconds that another process has for its answer.
 _SECONDS: Final = 3.0
+#: Members that the page shows.
+_ON_THE_PAGE: Final = 100
 
 
 class OtherProcesses(Protocol):
@@ -68,6 +70,13 @@ class ClusterAdmin:
             raise BadRequestError(f"there is no operation {operation[:50]!r}")
         answers, silent = await self._everywhere(operation, given)
         return {**merge(answers, given), "silent": silent}
+
+    async def overview(self) -> dict[str, Any]:
+        """What the operators' page shows: the top, the first members, and the keys."""
+        top, members, keys = await asyncio.gather(
+            self.ask("top", {}), self.ask("members", {"limit": _ON_THE_PAGE}), self.ask("keys", {})
+        )
+        return {**keys, **members, **top}
 
     async def kick(self, target: str) -> dict[str, Any]:
         """End the one session that a text names. Raises `NotFoundError` if there is none, `BadRequestError` if there

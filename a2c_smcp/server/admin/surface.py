@@ -16,6 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from a2c_smcp.errors import BadRequestError, InternalError, NotFoundError, SMCPError, UnauthorizedError
 from a2c_smcp.server.admin.everywhere import ClusterAdmin
+from a2c_smcp.server.admin.page import page_file
 from a2c_smcp.server.admin.paths import API_PATH, KEY_HEADER
 from a2c_smcp.server.admin.rows import MOST_ROWS
 from a2c_smcp.server.wrong_keys import WrongKeys
@@ -107,6 +108,8 @@ class AdminSurface:
             return _answer(InternalError("the server failed; its log says why").payload(), 500)
 
     async def _do(self, operation: str, request: Request) -> Any:
+        if request.method == "GET" and operation == "overview":
+            return await self._admin.overview()
         if request.method == "GET" and operation in _READS:
             return await self._admin.ask(operation, _asked(operation, request))
         if request.method == "POST" and (write := self._writes.get(operation)) is not None:
@@ -147,7 +150,12 @@ def _text(body: Mapping[str, Any], name: str) -> str:
 
 
 def _page_file(path: str, method: str) -> Response:
-    return PlainTextResponse("not found; the operations are below /admin/api/\n", 404)
+    if method not in ("GET", "HEAD"):
+        return PlainTextResponse("the page is read only\n", 405)
+    if (file := page_file(path)) is None:
+        return PlainTextResponse("not found; the page is at /admin\n", 404)
+    content, kind = file
+    return Response(content, media_type=kind)
 
 
 def _answer(value: Any, status: int = 200) -> Response:

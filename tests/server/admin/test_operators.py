@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import os
 import stat
 import time
 from collections.abc import Iterator
@@ -10,7 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pexpect
 import pytest
+from playwright.async_api import Browser
 
 from a2c_smcp.errors import (
     BadRequestError,
@@ -29,7 +32,7 @@ from a2c_smcp.server.key_sources import KeySources
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.offices import Grant
 from a2c_smcp.server.session_record import SessionRecord
-from tests.forked import shared
+from tests.forked import A2C, shared
 from tests.server.admin.servers import ADMIN_KEY, Attended, attended
 from tests.server.conftest import MakePeer
 from tests.server.harness import Peer, eventually
@@ -136,6 +139,84 @@ async def test_a_revoked_key_ends_its_sessions_and_lets_nobody_in(
             pass
     states = {row["fingerprint"]: row["state"] for row in (await asked(server.local, "keys"))["keys"]}
     assert sorted(states.values()) == ["revoked", "valid"]
+
+
+# --- the live view and the page
+
+
+def test_the_live_view_at_a_terminal_ends_with_q(server: Attended) -> None:
+    where = ["--socket", str(server.local.socket)]
+    environment = {**os.environ, "TERM": "xterm"}
+    terminal = pexpect.spawn(
+        A2C, ["server", "admin", "top", *where], timeout=60, dimensions=(40, 160), env=environment, encoding="utf-8"
+    )
+    try:
+        terminal.expect("Server processes")
+        terminal.expect("Longest queues")
+        terminal.expect("Server processes")  # it looks again
+        terminal.send("q")
+        terminal.expect(pexpect.EOF)
+        terminal.wait()
+    finally:
+        terminal.close(force=True)
+    assert terminal.exitstatus == 0
+
+
+async def test_the_top_in_a_pipe_is_printed_once(server: Attended, make_peer: MakePeer, office: str) -> None:
+    computer = await joined(make_peer, server, "computer", "laptop", office)
+    computer.answer("client:tool_call", lambda _: {"content": [], "isError": False})
+    agent = await joined(make_peer, server, "agent", "smith", office)
+    call = {
+        "agent": "smith",
+        "req_id": "1",
+        "computer": "laptop",
+        "tool_name": "\x1b]0;x\x07",
+        "params": {},
+        "timeout": 20,
+    }
+    await agent.call("client:tool_call", call)
+    printed = await asyncio.to_thread(run, "top", "--socket", str(server.local.socket))
+    assert printed.returncode == 0, printed.stderr
+    assert "Slowest tools:" in printed.stdout and office in printed.stdout
+    assert "\x1b" not in printed.stdout and "\x07" not in printed.stdout
+
+
+async def test_the_page_shows_what_the_command_shows_and_changes_nothing(
+    server: Attended, make_peer: MakePeer, office: str, browser: Browser
+) -> None:
+    await joined(make_peer, server, "computer", "<img src=x onerror=alert(1)>", office)
+    page = await browser.new_page()
+    problems: list[str] = []
+    asked_for: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: asked_for.append(f"{request.method} {urlsplit(request.url).path}"))
+    try:
+        await page.goto(f"{server.port.url}/admin")
+        await page.fill("#key", "a-wrong-key-of-somebody")
+        await page.click("button")
+        await page.wait_for_selector("#state.bad:has-text('admin key')", timeout=30_000)
+        await page.fill("#key", ADMIN_KEY)
+        await page.click("button")
+        await page.wait_for_selector(f"td:has-text('{office}')", timeout=30_000)
+        text = await page.inner_text("main")
+        assert "<img src=x onerror=alert(1)>" in text and "Server processes" in text
+        assert await page.query_selector("main img") is None
+        assert (
+            await page.evaluate("document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")
+            == "{}{}"
+        )
+        await page.wait_for_function("document.querySelector('#state').textContent.startsWith('as of')")
+    finally:
+        await page.close()
+    assert not problems
+    assert {each.partition(" ")[0] for each in asked_for} == {"GET"}
+    assert set(asked_for) <= {
+        "GET /admin",
+        "GET /admin/admin.css",
+        "GET /admin/admin.js",
+        "GET /admin/api/overview",
+        "GET /favicon.ico",
+    }
 
 
 # --- who is kept out
