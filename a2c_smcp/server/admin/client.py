@@ -14,6 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from a2c_smcp.errors import ConnectionLostError, error_from_payload
 from a2c_smcp.server.admin.paths import API_PATH, KEY_HEADER
 from a2c_smcp.utils.run_folder import NoRunFolderError, run_folder
+from a2c_smcp.utils.system import IS_UNIX
 
 __all__ = ["AdminClient", "live_sockets"]
 
@@ -24,7 +25,9 @@ _MOST: Final = 64 * 1024 * 1024
 
 
 def live_sockets() -> list[Path]:
-    """The admin sockets of this user's servers that run on this machine."""
+    """The admin sockets of this user's servers that run on this machine. Systems without local sockets have none."""
+    if not IS_UNIX:
+        return []
     try:
         folder = run_folder(len("server-65535.sock"))
     except NoRunFolderError:

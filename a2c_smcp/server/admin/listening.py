@@ -89,6 +89,8 @@ def local_door(path: Path, make: Callable[[], AdminSurface]) -> AdminDoor:
     """A door at a local socket that only this user may open. Raises `OSError` if it cannot be made, for instance
     because another server has it.
     """
+    if not IS_UNIX:
+        raise OSError("this system has no local sockets that only one user may open; use --admin HOST:PORT")
     address = os.fspath(path)
     if len(os.fsencode(address)) > LONGEST_SOCKET_PATH:
         raise OSError(f"{address} is too long for a socket: {LONGEST_SOCKET_PATH} bytes at most")
