@@ -63,4 +63,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
                 await process.wait()
         except TimeoutError:
             process.kill()
-            await process.wait()
+            # `wait` also waits for the pipe, which a process that is left over may hold open.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(5):
+                    await process.wait()

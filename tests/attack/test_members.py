@@ -256,7 +256,7 @@ def test_a_computer_that_reports_without_end_is_noticed_by_nobody_elsewhere(
     scene: tuple[Target, Pair], req_id: str, request: pytest.FixtureRequest
 ) -> None:
     server, pair = scene
-    office = f"office-progress-{req_id}"
+    office = f"office-loud-{req_id}"
     times = 20_000 if "async" in request.node.name else 5000
     logged = len(server.log)
     with member(server, "agent", "a", office) as agent, member(server, "computer", "loud", office) as loud:

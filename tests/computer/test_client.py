@@ -32,6 +32,7 @@ from a2c_smcp.smcp import (
     TOOL_CALL_EVENT,
     UPDATE_CONFIG_NOTIFICATION,
     UPDATE_DESKTOP_NOTIFICATION,
+    UPDATE_RESOURCES_NOTIFICATION,
     UPDATE_TOOL_LIST_EVENT,
     UPDATE_TOOL_LIST_NOTIFICATION,
 )
@@ -432,7 +433,7 @@ async def test_what_changed_before_it_joined_is_not_announced(hub: Running) -> N
         received = [name for name, _ in agent.received]
         assert received[0] == ENTER_OFFICE_NOTIFICATION
         # Changes are paced: the last one of the windows may still be on its way when the computer enters.
-        assert set(received[1:]) <= {UPDATE_DESKTOP_NOTIFICATION}
+        assert set(received[1:]) <= {UPDATE_DESKTOP_NOTIFICATION, UPDATE_RESOURCES_NOTIFICATION}
         await client.leave_office()
         await eventually(lambda: heard(agent, LEAVE_OFFICE_NOTIFICATION))
     await agent.disconnect()

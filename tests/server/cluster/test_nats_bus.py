@@ -27,6 +27,7 @@ async def test_a_request_gets_there_and_its_answer_back_as_they_are(asker: Side,
     [remote] = asked.shell.asked
     assert (remote.caller, remote.target) == (f"{ASKER}/sid-a", TARGET)
     request = {"agent": "a", "req_id": "1", "computer": "c", "timeout": 30, "progress": False, "questions": False}
+    request["traceparent"] = None
     assert (remote.message.event, remote.message.request) == ("client:tool_call", request)
 
 
