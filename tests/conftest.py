@@ -2,6 +2,7 @@
 
 import gc
 import random
+import signal
 import socket
 import sys
 from collections.abc import Generator, Iterator
@@ -52,6 +53,10 @@ def _loopback_only(event: str, args: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_loopback_only)
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # A shell starts what runs in its background so. The commands that are tested would inherit it, and ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
