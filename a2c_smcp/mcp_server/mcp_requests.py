@@ -183,5 +183,6 @@ def _answering(problem: str) -> Iterator[None]:
     except BadCursorError as error:
         raise MCPError(types.INVALID_PARAMS, str(error)) from None
     except Exception:
+        # The author's code may raise anything. The client gets an answer, and the log has the traceback.
         logger.exception("%s", problem)
         raise MCPError(types.INTERNAL_ERROR, f"{problem}; the log of the server says why") from None
