@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --quiet
+INTEROP04_PIP := .venv-interop04/bin/python -m pip --disable-pip-version-check --quiet
 FASTMCP_PIP := .venv-fastmcp/bin/python -m pip --disable-pip-version-check --quiet
 READERS_PIP := .venv-readers/bin/python -m pip --disable-pip-version-check --quiet
 MARKITDOWN_PIP := .venv-markitdown/bin/python -m pip --disable-pip-version-check --quiet
@@ -16,9 +17,9 @@ DIST := dist
 # Tests start hundreds of processes and import hundreds of files in each worker: none of that is compiled every time.
 unexport PYTHONDONTWRITEBYTECODE
 # What the tests need beside .venv.
-BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node-hosts/.ready .node-conformance/.ready .node/.ready
+BESIDE := .venv-interop/.ready .venv-interop04/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node-hosts/.ready .node-conformance/.ready .node-oidc/.ready .node-pyright/.ready .node/.ready
 
-.PHONY: help demo test test-all test-hard lint check format docs schema screenshots dist hooks bench bench-docs chaos fuzz clean
+.PHONY: bench-hosts help demo test test-all test-hard lint check format docs schema screenshots dist hooks bench bench-docs races chaos fuzz clean
 
 help:
 	@echo "make demo    the whole system on this machine, as a guided tour"
@@ -33,7 +34,9 @@ help:
 	@echo "make dist    the source archive and the wheel of a release, in dist/"
 	@echo "make hooks   have git run make check before every commit"
 	@echo "make bench   side by side with the existing implementation"
+	@echo "make bench-hosts  a call by an MCP host, beside our agent, the kit and FastMCP's proxy"
 	@echo "make bench-docs  collect foreign documents, and measure how much of them is read"
+	@echo "make races   two people, two tabs and a rules file, a thousand times"
 	@echo "make chaos   eight minutes of kills, cuts, pauses and restarts; SEED= picks others"
 	@echo "make fuzz    twenty thousand hostile frames, 7,500 conversations over HTTP; SEED= picks others"
 	@echo "make clean   forget the virtual environments and the built pages"
@@ -59,6 +62,13 @@ $(VENV)/.dev: $(VENV)/.runtime
 	@echo "Setting up .venv-interop (once) ..."
 	@$(PYTHON) -m venv .venv-interop
 	@$(INTEROP_PIP) install -c constraints-interop.txt 'a2c-smcp[cli]' requests websocket-client 'uvicorn[standard]'
+	@touch $@
+
+# Its release 0.4.2, which speaks another dialect of the protocol and needs other versions of almost everything.
+.venv-interop04/.ready: constraints-interop04.txt
+	@echo "Setting up .venv-interop04 (once) ..."
+	@$(PYTHON) -m venv .venv-interop04
+	@$(INTEROP04_PIP) install -c constraints-interop04.txt 'a2c-smcp[cli]' requests websocket-client 'uvicorn[standard]'
 	@touch $@
 
 # Clients of mcp 1.x, which cannot share an environment with mcp 2; LangChain's adapters are such clients.
@@ -97,6 +107,17 @@ $(VENV)/.dev: $(VENV)/.runtime
 	  echo "MCP's conformance suite is not run: install Node.js with npm, and type make test again"; \
 	fi
 
+# An issuer of tokens, for the tests of signing in. It needs Node.js 22, which comes as a package.
+.node-oidc/.ready:
+	@if command -v npm >/dev/null; then \
+	  echo "Setting up .node-oidc (once) ..."; \
+	  npm install --prefix .node-oidc --silent --no-audit --no-fund --ignore-scripts node@22.23.3 \
+	    oidc-provider@9.13.3 </dev/null && \
+	  (cd .node-oidc/node_modules/node && node installArchSpecificPackage.js </dev/null >/dev/null 2>&1) && touch $@; \
+	else \
+	  echo "Signing in is not tested: install Node.js with npm, and type make test again"; \
+	fi
+
 # The TypeScript SDK, and a host on the command line. Both need Node.js.
 .node-hosts/.ready:
 	@if command -v npm >/dev/null; then \
@@ -107,12 +128,33 @@ $(VENV)/.dev: $(VENV)/.runtime
 	  echo "The TypeScript SDK and Gemini CLI are not tested: install Node.js with npm, and type make test again"; \
 	fi
 
+# Another type checker: the one in many editors. It needs Node.js.
+.node-pyright/.ready:
+	@if command -v npm >/dev/null; then \
+	  echo "Setting up .node-pyright (once) ..."; \
+	  npm install --prefix .node-pyright --silent --no-audit --no-fund --ignore-scripts pyright@1.1.414 </dev/null && touch $@; \
+	else \
+	  echo "The types are not checked with pyright: install Node.js with npm, and type make test again"; \
+	fi
+
 # What people turn whole files into text with today, for the benchmark only.
 .venv-markitdown/.ready: constraints-markitdown.txt
 	@echo "Setting up .venv-markitdown (once) ..."
 	@$(PYTHON) -m venv .venv-markitdown
 	@$(MARKITDOWN_PIP) install -c constraints-markitdown.txt 'markitdown[pdf,xlsx]'
 	@touch $@
+
+# MCP servers for terminals and browsers that an agent polls, for the benchmark only. Without npm the benchmark leaves them out.
+.node-windows/.ready:
+	@if command -v npm >/dev/null; then \
+	  echo "Setting up .node-windows (once) ..."; \
+	  npm install --prefix .node-windows --silent --no-audit --no-fund --ignore-scripts \
+	    @mako10k/mcp-shell-server@2.7.1 @playwright/mcp@0.0.83 </dev/null && \
+	  npm_config_nodedir=$$(dirname $$(dirname $$(readlink -f $$(command -v node)))) \
+	    npm rebuild --prefix .node-windows --silent node-pty </dev/null >/dev/null 2>&1; touch $@; \
+	else \
+	  echo "Windows are not measured beside servers that are polled: install Node.js with npm, and type make bench again"; \
+	fi
 
 # Another proxy of MCP servers, for the benchmark only.
 .venv-fastmcp/.ready: constraints-fastmcp.txt
@@ -181,7 +223,7 @@ hooks:
 # Every worker imports every test: they are compiled once, while the types are checked, and not by each worker.
 test: lint $(BESIDE)
 	@$(BIN)/pytest --collect-only --quiet $(TESTS) >/dev/null 2>&1 & $(BIN)/mypy; typed=$$?; wait; exit $$typed
-	@$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder $(TESTS)
+	@$(BIN)/pytest -n 8 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 # `make test` with every Python from 3.11 to 3.14 that is found here, each with an environment of its own.
 test-all:
@@ -191,12 +233,19 @@ test-all:
 test-hard: $(VENV)/.dev $(BESIDE)
 	@$(BIN)/python -m tests.hard $(TESTS)
 
-bench: $(VENV)/.dev .venv-interop/.ready .venv-markitdown/.ready .venv-fastmcp/.ready
+bench: $(VENV)/.dev .venv-interop/.ready .venv-markitdown/.ready .venv-fastmcp/.ready .node-windows/.ready
 	@$(BIN)/python -m bench --document docs/benchmarks.md
+
+# Only a host's call through `a2c mcp`, beside FastMCP's proxy: a minute.
+bench-hosts: $(VENV)/.dev .venv-fastmcp/.ready
+	@$(BIN)/python -m bench hosts
 
 # FOLDER= is where the collected files are kept; a second run reads only what has changed.
 bench-docs: $(VENV)/.dev .venv-readers/.ready
 	@$(BIN)/python -m bench.documents --collect --document docs/benchmarks.md $(FOLDER)
+
+races: $(VENV)/.dev
+	@$(BIN)/python -m tests.computer.rules.races 1000
 
 chaos: $(VENV)/.dev
 	@$(BIN)/python -m tests.chaos --seconds 300 --seed $(or $(SEED),1)
@@ -206,4 +255,4 @@ fuzz: $(VENV)/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf dist .venv .venv-3.* .venv-interop .venv-mcp1 .venv-hosts .node-inspector .node-hosts .node-conformance .venv-markitdown .venv-fastmcp .venv-readers .venv-docs .node site
+	rm -rf dist .venv .venv-3.* .venv-interop .venv-interop04 .venv-mcp1 .venv-hosts .node-inspector .node-hosts .node-conformance .node-oidc .node-pyright .venv-markitdown .venv-fastmcp .venv-readers .venv-docs .node site .node-windows

@@ -2,6 +2,8 @@
 
 Importing this package is cheap: each role is imported from its own room (`a2c_smcp.server`, `a2c_smcp.computer`,
 `a2c_smcp.agent`).
+
+PYTEST_DONT_REWRITE: a program that imports this before it runs pytest gets no warning for it.
 """
 
 from a2c_smcp.errors import SMCPError, SmcpError

@@ -8,24 +8,33 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
-from a2c_smcp.agent.cli import NameOption, OfficeOption
+from a2c_smcp.agent.chat_cli import chat
+from a2c_smcp.agent.cli import ApprovalTimeoutOption, NameOption, OfficeOption
 from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.docs.cli import app as docs_app
+from a2c_smcp.record.cli import record_app
 from a2c_smcp.server.admin.cli import app as admin_app
+from a2c_smcp.server.hash_key_cli import hash_key
 from a2c_smcp.server.nats_setup_cli import app as server_app
 from a2c_smcp.terminal.background_stream import background_stderr
 from a2c_smcp.terminal.exits import FAILED
 from a2c_smcp.terminal.options import (
+    DEFAULT_URL,
     ApiKeyHeaderOption,
     AppGroup,
+    CaOption,
     CommandApp,
     ConfigFilesOption,
     InputFilesOption,
     LogFormatOption,
     OptionGroup,
+    ProxyOption,
+    TransportOption,
+    UrlOption,
     key_from_file,
     link_from_options,
+    link_options,
     listening_problem,
     secret_option,
     with_option_groups,
@@ -35,6 +44,7 @@ from a2c_smcp.terminal.screen import say
 from a2c_smcp.terminal.traces import OtelOption, traced
 from a2c_smcp.utils.distribution import DISTRIBUTION, install_command
 from a2c_smcp.utils.logs import configure_logging
+from a2c_smcp.windows.cli import windows
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 
 if TYPE_CHECKING:
@@ -49,7 +59,20 @@ class _InOrder(AppGroup):
     """Commands in the order in which people meet them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        order = ["demo", "server", "computer", "agent", "mcp", "docs", "doctor"]
+        order = [
+            "demo",
+            "server",
+            "login",
+            "whoami",
+            "logout",
+            "computer",
+            "agent",
+            "chat",
+            "mcp",
+            "docs",
+            "windows",
+            "doctor",
+        ]
         return sorted(super().list_commands(ctx), key=order.index)
 
 
@@ -58,9 +81,12 @@ app = CommandApp(
     help="A2C-SMCP: an agent uses the tools, the screen and the documents of many computers through one server.",
 )
 app.add_typer(agent_app)
+app.command()(chat)
 app.add_typer(computer_app)
 app.add_typer(docs_app)
+app.command()(windows)
 server_app.add_typer(admin_app)
+server_app.command("hash-key")(hash_key)
 app.add_typer(server_app)
 
 LogLevelOption = Annotated[
@@ -118,6 +144,52 @@ class KeyFlags:
             envvar="A2C_CLUSTER_KEY",
             help="A key of the cluster key file; repeatable. Others can read it on a command line.",
             callback=secret_option,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class TokenFlags:
+    """Tokens beside keys: fields of `ServerOptions`."""
+
+    oidc: Annotated[
+        str | None,
+        typer.Option(
+            envvar="A2C_OIDC",
+            metavar="URL",
+            help="Take the tokens of this issuer (OpenID Connect), too.",
+            show_default=False,
+        ),
+    ] = None
+    oidc_audience: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="A2C_OIDC_AUDIENCE", metavar="NAME", help="With --oidc: what tokens call this server; repeatable."
+        ),
+    ] = None
+    oidc_rules: Annotated[
+        Path | None,
+        typer.Option(envvar="A2C_OIDC_RULES", metavar="FILE", help="With --oidc: TOML file of what claims allow."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class SignInFlags:
+    """What `a2c login` is told: fields of `ServerOptions`."""
+
+    oidc_client_id: Annotated[
+        str | None,
+        typer.Option(
+            envvar="A2C_OIDC_CLIENT_ID",
+            metavar="ID",
+            help="With --oidc: the client id that a2c login uses at the issuer.",
+            show_default="it registers itself",
+        ),
+    ] = None
+    oidc_scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="A2C_OIDC_SCOPE", metavar="NAME", help="With --oidc: what a2c login asks for, too; repeatable."
         ),
     ] = None
 
@@ -231,6 +303,37 @@ class AdminDoorFlags:
     ] = None
 
 
+@dataclass(frozen=True)
+class ServerRecordFlags:
+    """Fields of `ServerOptions`."""
+
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="A2C_RECORD",
+            metavar="FILE",
+            help="Record who joins, leaves and calls which tool, never contents.",
+            show_default="no record",
+        ),
+    ] = None
+    record_days: Annotated[float, typer.Option(min=0, help="Days that the record keeps; 0: no limit.")] = 90.0
+    record_size: Annotated[int, typer.Option(min=0, metavar="MIB", help="Largest size of the record; 0: no limit.")] = (
+        256
+    )
+
+
+@dataclass(frozen=True)
+class ServerRecordPlace:
+    """The record of a server."""
+
+    file: Annotated[
+        Path, typer.Option(envvar="A2C_RECORD", metavar="FILE", help="The file of the record.", show_default=False)
+    ]
+
+
+server_app.add_typer(record_app(ServerRecordPlace, "a server"))
+
+
 def _admin_options(flags: AdminDoorFlags, allowed_hosts: tuple[str, ...]) -> "AdminOptions":
     from a2c_smcp.server.admin.setup import AdminOptions
 
@@ -253,6 +356,8 @@ def server(
         int, typer.Option(envvar="A2C_PORT", min=0, max=65535, help="Port to bind; 0 picks one and prints it.")
     ] = 7000,
     keys: KeyFlags,
+    tokens: TokenFlags,
+    sign_in: SignInFlags,
     connections: ConnectionFlags,
     ending: DrainFlags,
     limits: LimitFlags,
@@ -264,6 +369,7 @@ def server(
     ] = None,
     cluster: ClusterFlags,
     operators: AdminDoorFlags,
+    recording: ServerRecordFlags,
     otel: OtelOption = False,
     log_level: LogLevelOption = "info",
     log_format: LogFormatOption = "text",
@@ -272,6 +378,7 @@ def server(
     if context.invoked_subcommand is not None:
         return
     with quick_imports():
+        from a2c_smcp.oidc.token_rules import RulesFileError
         from a2c_smcp.server.auth import KeyFileError
         from a2c_smcp.server.cli import ServerOptions, UsageProblem, serve
         from a2c_smcp.server.draining import DrainTimes
@@ -293,14 +400,20 @@ def server(
             limits=Limits(**vars(limits)),
             limits_file=limits_file,
             drain=DrainTimes(ending.drain, ending.drain_announce),
+            oidc=tokens.oidc,
+            oidc_audiences=tuple(tokens.oidc_audience or ()),
+            oidc_rules=tokens.oidc_rules,
+            oidc_client_id=sign_in.oidc_client_id,
+            oidc_scopes=tuple(sign_in.oidc_scope or ()),
             **vars(connections),
             **vars(cluster),
+            **vars(recording),
         )
         with traced("a2c-server", wanted=otel):
             serve(options)
     except UsageProblem as problem:
         raise typer.BadParameter(str(problem)) from None
-    except (KeyFileError, LimitsFileError, OSError) as error:
+    except (KeyFileError, LimitsFileError, RulesFileError, OSError) as error:
         say(f"a2c server: {listening_problem(error, '--port')}", err=True)
         raise typer.Exit(FAILED) from None
 
@@ -344,6 +457,16 @@ def _http_options(
     return None if http is None else HttpOptions(http, http_host, http_token, tuple(allowed_host or ()))
 
 
+def _with_people(http: "HttpOptions | None", tokens: TokenFlags) -> "HttpOptions | None":
+    """The options for HTTP, with the issuer whose tokens count."""
+    if http is None:
+        # Variables that are meant for `a2c server` may be set, too.
+        return None
+    return replace(
+        http, oidc=tokens.oidc, oidc_audiences=tuple(tokens.oidc_audience or ()), oidc_rules=tokens.oidc_rules
+    )
+
+
 @app.command()
 @background_stderr()
 def mcp(
@@ -370,7 +493,9 @@ def mcp(
     timeout: Annotated[
         int, typer.Option(min=1, help="Seconds that a tool may take; the host has a limit of its own.")
     ] = 300,
+    approval_timeout: ApprovalTimeoutOption = None,
     http: Annotated["HttpOptions | None", OptionGroup(_http_options)],
+    tokens: TokenFlags,
     otel: OtelOption = False,
     log_level: LogLevelOption = "warning",
     log_format: LogFormatOption = "text",
@@ -389,7 +514,15 @@ def mcp(
 
     configure_logging(log_level, log_format)
     options = OfficeOptions(
-        replace(link, office=office), office, name, computer, _short_names(short or ()), search, timeout, http
+        replace(link, office=office),
+        office,
+        name,
+        computer,
+        _short_names(short or ()),
+        search,
+        timeout,
+        approval_timeout,
+        _with_people(http, tokens),
     )
     try:
         with traced("a2c-mcp", wanted=otel):
@@ -409,6 +542,72 @@ def _short_names(pairs: Iterable[str]) -> dict[str, str]:
             raise typer.BadParameter(f"--as takes NAME=SHORT, not {pair!r}")
         found[name] = short
     return found
+
+
+# --- a2c login, a2c logout, a2c whoami
+
+
+def _server_place(
+    url: UrlOption = DEFAULT_URL,
+    transport: TransportOption = "auto",
+    proxy: ProxyOption = None,
+    ca: CaOption = None,
+) -> "LinkOptions":
+    return link_options(url, transport=transport, proxy=proxy, ca=ca)
+
+
+@app.command()
+def login(
+    *,
+    link: Annotated["LinkOptions", OptionGroup(_server_place)],
+    way: Annotated[
+        Literal["auto", "browser", "device"],
+        typer.Option(help="browser: here. device: a code to type in a browser anywhere. auto: what this machine has."),
+    ] = "auto",
+    client_id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="The id of a client that the issuer knows.",
+            show_default="what the server says, or a new one",
+        ),
+    ] = None,
+    audience: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What the tokens are for, if that is another URL than the server's.",
+            show_default="what the server says",
+        ),
+    ] = None,
+) -> None:
+    """Sign in at a server that takes tokens. Every other command then has your token for that server."""
+    from a2c_smcp.login import commands
+
+    configure_logging("error")
+    raise typer.Exit(commands.login(link, way, client_id, audience))
+
+
+@app.command()
+def logout(*, link: Annotated["LinkOptions", OptionGroup(_server_place)]) -> None:
+    """Forget your sign-in at a server, and have its tokens withdrawn."""
+    from a2c_smcp.login import commands
+
+    configure_logging("error")
+    raise typer.Exit(commands.logout(link))
+
+
+@app.command()
+def whoami(
+    *,
+    link: Annotated["LinkOptions", OptionGroup(_server_place)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for programs.")] = False,
+) -> None:
+    """Show who you are at a server, and whether the server accepts your token."""
+    from a2c_smcp.login import commands
+
+    configure_logging("error")
+    raise typer.Exit(commands.whoami(link, as_json))
 
 
 # --- a2c doctor, a2c demo

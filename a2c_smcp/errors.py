@@ -470,6 +470,16 @@ class ServerStartError(ToolExecutionError):
         """Whether trying again later is useless."""
 
 
+class SignInNeededError(ServerStartError):
+    """The MCP server does not run before a person has signed in to it."""
+
+    title = "Sign-in Needed"
+
+    def __init__(self, server_name: str, reason: str) -> None:
+        super().__init__(server_name, reason, is_lasting=True)
+        self.details["state"] = "sign_in"
+
+
 class ToolExecutionTimeoutError(ToolError):
     """The tool did not finish within the `timeout` of its call, and was cancelled."""
 

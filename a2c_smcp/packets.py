@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from a2c_smcp.dialects.handshake import marked_as_ours
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.packet_text import ACK, EVENT, name_of, read_ack, read_event, read_head, refused_event
-from a2c_smcp.utils.socketio_internals import BINARY_ACK, BINARY_EVENT, Packet
+from a2c_smcp.utils.socketio_internals import BINARY_ACK, BINARY_EVENT, CONNECT, Packet
 from a2c_smcp.wire import codec
 
-__all__ = ["SMCPPacket"]
+__all__ = ["SMCPPacket", "ServerPacket"]
 
 
 class SMCPPacket(Packet):  # type: ignore[misc]  # python-socketio ships no types
@@ -43,3 +44,12 @@ class SMCPPacket(Packet):  # type: ignore[misc]  # python-socketio ships no type
         error = BadRequestError("binary payloads are not part of the protocol")
         self.data = refused_event(self.data, error) if self.packet_type == BINARY_EVENT else [error.payload()]
         return True
+
+
+class ServerPacket(SMCPPacket):
+    """The packets of our servers. The one that accepts a client says whose server it is."""
+
+    def encode(self) -> Any:
+        if self.packet_type == CONNECT and isinstance(self.data, dict):
+            self.data = marked_as_ours(self.data)
+        return super().encode()

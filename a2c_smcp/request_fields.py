@@ -53,7 +53,7 @@ class RequestField:
                 return msgspec.convert(value, self.reads)
             if isinstance(value, dict):
                 return value
-        except (msgspec.ValidationError, OverflowError):
+        except (msgspec.ValidationError, OverflowError, UnicodeEncodeError):  # the last: half a character
             pass
         raise self.refusal(self.words)
 
@@ -64,7 +64,7 @@ class RequestField:
 
 def _field(row: Event, name: str, hint: Any) -> RequestField:
     required = name in row.request.__required_keys__  # type: ignore[attr-defined]
-    if row.name == TOOL_CALL_EVENT and name == "timeout":
+    if row.name == TOOL_CALL_EVENT and name in ("timeout", "approval_timeout"):
         return RequestField(row.name, name, required, "", int | float | str)
     if type(None) in get_args(hint):
         hint = get_args(hint)[0]

@@ -35,6 +35,7 @@ __all__ = [
     "META_KEY",
     "OUTCOME_MARKER",
     "REASON_MARKER",
+    "RULE_KEY",
     "SERVER_KEY",
     "STARTING_MARKER",
     "STATE_MARKER",
@@ -74,6 +75,8 @@ ICONS_KEY: Final = "MCP_TOOL_ICONS"
 META_KEY: Final = "MCP_TOOL_META"
 #: There, too: the name of the tool's MCP server in the config of its computer.
 SERVER_KEY: Final = "MCP_SERVER_NAME"
+#: What the computer's rules answer to every call of the tool: `allow`, `ask` or `deny`.
+RULE_KEY: Final = "a2c_rule"
 _MANY: Final = 20
 
 
@@ -139,9 +142,16 @@ def _invalid_result(error: ValidationError, place: str = "") -> BadRequestError:
     return BadRequestError(f"tool result: field {field!r}: {message}", {"field": field})
 
 
-def text_of(result: "CallToolResult") -> str:
-    """The text of a result: its text contents, one after the other. Images and other contents are left out."""
-    return "\n".join(item.text for item in result.content if item.type == "text")
+def text_of(result: "CallToolResult", budget: int | None = None) -> str:
+    """The text of a result: its text contents, one after the other. Images and other contents are left out.
+
+    With a `budget` it has that many characters at most. A text that is cut ends with a line that says so.
+    """
+    text = "\n".join(item.text for item in result.content if item.type == "text")
+    if budget is None or len(text) <= budget:
+        return text
+    mark = f"\n[cut: {len(text):,} characters in all]"
+    return f"{text[: max(0, budget - len(mark))]}{mark}"[: max(0, budget)]
 
 
 def with_markers(result: "CallToolResult", markers: Mapping[str, Any]) -> "CallToolResult":

@@ -16,17 +16,21 @@ from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Attributes, Desktop, Role
 
 __all__ = [
     "ANSWER_QUESTION_EVENT",
+    "AUTHENTICATE_EVENT",
     "CANCEL_TOOL_CALL_EVENT",
     "CANCEL_TOOL_CALL_NOTIFICATION",
     "COMPLETE_EVENT",
     "ENTER_OFFICE_NOTIFICATION",
     "EVENTS",
+    "GET_BLOB_EVENT",
     "GET_CONFIG_EVENT",
     "GET_DESKTOP_EVENT",
     "GET_FINDER_EVENT",
     "GET_PROMPTS_EVENT",
     "GET_PROMPT_EVENT",
     "GET_RESOURCES_EVENT",
+    "GET_SKILLS_EVENT",
+    "GET_SKILL_EVENT",
     "GET_TOOLS_EVENT",
     "JOIN_OFFICE_EVENT",
     "LEAVE_OFFICE_EVENT",
@@ -38,9 +42,11 @@ __all__ = [
     "MAX_URI",
     "MOVING_NOTIFICATION",
     "PROTOCOL_VERSION",
+    "PUT_BLOB_EVENT",
     "QUESTION_EVENT",
     "QUESTION_NOTIFICATION",
     "READ_RESOURCE_EVENT",
+    "RECORD_HEAD_EVENT",
     "RESOURCE_UPDATED_EVENT",
     "RESOURCE_UPDATED_NOTIFICATION",
     "SMCP_NAMESPACE",
@@ -59,10 +65,14 @@ __all__ = [
     "UPDATE_PROMPTS_NOTIFICATION",
     "UPDATE_RESOURCES_EVENT",
     "UPDATE_RESOURCES_NOTIFICATION",
+    "UPDATE_SKILLS_EVENT",
+    "UPDATE_SKILLS_NOTIFICATION",
     "UPDATE_TOOL_LIST_EVENT",
     "UPDATE_TOOL_LIST_NOTIFICATION",
+    "WAITING_FOR_PERSON",
     "AgentCallData",
     "AnswerQuestionReq",
+    "AuthenticateReq",
     "BaseMCPServerConfig",
     "CallToolRet",
     "CompleteReq",
@@ -75,6 +85,8 @@ __all__ = [
     "EnterOfficeNotification",
     "EnterOfficeReq",
     "Event",
+    "GetBlobReq",
+    "GetBlobRet",
     "GetComputerConfigReq",
     "GetComputerConfigRet",
     "GetDeskTopReq",
@@ -87,6 +99,10 @@ __all__ = [
     "GetPromptsRet",
     "GetResourcesReq",
     "GetResourcesRet",
+    "GetSkillReq",
+    "GetSkillRet",
+    "GetSkillsReq",
+    "GetSkillsRet",
     "GetToolsReq",
     "GetToolsRet",
     "Kind",
@@ -107,12 +123,17 @@ __all__ = [
     "MCPServerStreamableHttpConfig",
     "MCPServerStreamableHttpParameters",
     "Moving",
+    "PutBlobReq",
+    "PutBlobRet",
     "ReadResourceReq",
     "ReadResourceRet",
+    "RecordHeadReq",
+    "RecordHeadRet",
     "ResourceUpdatedNotification",
     "SMCPTool",
     "ServerInfo",
     "SessionInfo",
+    "SkillInfo",
     "SubscribeResourceReq",
     "ToolCallReq",
     "ToolMeta",
@@ -127,6 +148,8 @@ PROTOCOL_VERSION = "0.2.0"
 SMCP_NAMESPACE = "/smcp"
 #: The longest message of a progress report, in characters.
 MAX_PROGRESS_MESSAGE = 1000
+#: The message of a report about a call that waits for an answer of the person at the computer.
+WAITING_FOR_PERSON = "waiting for the person at the computer"
 #: The longest question, in characters of its JSON, and how many questions one call may ask.
 MAX_QUESTION = 64 * 1024
 MAX_QUESTIONS = 16
@@ -147,16 +170,23 @@ GET_PROMPTS_EVENT = "client:get_prompts"
 GET_PROMPT_EVENT = "client:get_prompt"
 COMPLETE_EVENT = "client:complete"
 ANSWER_QUESTION_EVENT = "client:answer_question"
+GET_SKILLS_EVENT = "client:get_skills"
+GET_SKILL_EVENT = "client:get_skill"
+GET_BLOB_EVENT = "client:get_blob"
+PUT_BLOB_EVENT = "client:put_blob"
 
 # Agent or Computer → Server
 JOIN_OFFICE_EVENT = "server:join_office"
 LEAVE_OFFICE_EVENT = "server:leave_office"
+AUTHENTICATE_EVENT = "server:authenticate"
+RECORD_HEAD_EVENT = "server:record_head"
 UPDATE_CONFIG_EVENT = "server:update_config"
 UPDATE_TOOL_LIST_EVENT = "server:update_tool_list"
 UPDATE_DESKTOP_EVENT = "server:update_desktop"
 UPDATE_FINDER_EVENT = "server:update_finder"
 UPDATE_RESOURCES_EVENT = "server:update_resources"
 UPDATE_PROMPTS_EVENT = "server:update_prompts"
+UPDATE_SKILLS_EVENT = "server:update_skills"
 RESOURCE_UPDATED_EVENT = "server:resource_updated"
 CANCEL_TOOL_CALL_EVENT = "server:tool_call_cancel"
 TOOL_PROGRESS_EVENT = "server:tool_progress"
@@ -172,6 +202,7 @@ UPDATE_DESKTOP_NOTIFICATION = "notify:update_desktop"
 UPDATE_FINDER_NOTIFICATION = "notify:update_finder"
 UPDATE_RESOURCES_NOTIFICATION = "notify:update_resources"
 UPDATE_PROMPTS_NOTIFICATION = "notify:update_prompts"
+UPDATE_SKILLS_NOTIFICATION = "notify:update_skills"
 CANCEL_TOOL_CALL_NOTIFICATION = "notify:tool_call_cancel"
 
 # Server → the agent of the office
@@ -207,14 +238,16 @@ class ComputerCallData(AgentCallData):
 class ToolCallReq(ComputerCallData):
     """`client:tool_call`: run a tool; `timeout` is in whole seconds. The answer is a `CallToolRet`.
 
-    Two extensions: with `progress` the caller gets a `ToolProgress` whenever the tool reports one. `questions` has the
-    modes of the questions that the caller can answer (`form`, `url`); it then gets a `ToolQuestion` when the tool asks
-    one and the computer's owner allows it.
+    Three extensions. With `approval_timeout`, in whole seconds, a person has that long to confirm the call, and
+    `timeout` counts from the moment when the tool starts. With `progress` the caller gets a `ToolProgress` whenever the
+    tool reports one. `questions` has the modes of the questions that the caller can answer (`form`, `url`); it then
+    gets a `ToolQuestion` when the tool asks one and the computer's owner allows it.
     """
 
     tool_name: str
     params: dict[str, Any]
     timeout: int
+    approval_timeout: NotRequired[int]
     progress: NotRequired[bool]
     questions: NotRequired[list[str]]
 
@@ -340,6 +373,27 @@ class LeaveOfficeReq(TypedDict):
     office_id: str
 
 
+class AuthenticateReq(TypedDict):
+    """`server:authenticate`: a new token for this session, before the old one ends. The ack is `{}`. After an error,
+    the old token counts until it ends."""
+
+    token: str
+
+
+class RecordHeadReq(TypedDict):
+    """`server:record_head`: the newest row of a computer's record, for a server that keeps a record itself."""
+
+    head: str
+    """Its number and its SHA-256 in hex, with a colon between."""
+
+
+class RecordHeadRet(TypedDict):
+    """The answer to `server:record_head`."""
+
+    kept: bool
+    """Whether the server has written it into its own record."""
+
+
 class EnterOfficeNotification(TypedDict, total=False):
     """`notify:enter_office`: a member came; either `computer` or `agent` is present."""
 
@@ -383,7 +437,7 @@ class ListRoomRet(TypedDict):
 
 class UpdateComputerConfigReq(TypedDict):
     """The announcement of a computer: `server:update_config`, `server:update_tool_list`, `server:update_desktop`,
-    `server:update_finder`, `server:update_resources` or `server:update_prompts`.
+    `server:update_finder`, `server:update_resources`, `server:update_prompts` or `server:update_skills`.
     """
 
     computer: NotRequired[str]
@@ -724,6 +778,105 @@ class CompleteRet(TypedDict):
     req_id: str
 
 
+# --- skills and blobs, as in protocol 0.4
+
+
+class GetSkillsReq(ComputerCallData):
+    """`client:get_skills`: the skills of a computer."""
+
+
+class SkillInfo(TypedDict):
+    """A skill: a folder with a `SKILL.md`. `path` is where it is on the computer."""
+
+    name: str
+    source: str
+    path: str
+    description: str
+    license: NotRequired[str | None]
+    compatibility: NotRequired[str | None]
+    allowed_tools: NotRequired[list[str] | None]
+    tags: NotRequired[list[str] | None]
+    version: NotRequired[str | None]
+    skill_metadata: NotRequired[dict[str, Any] | None]
+    uri: NotRequired[str | None]
+
+
+class GetSkillsRet(TypedDict):
+    """The answer to `client:get_skills`."""
+
+    skills: list[SkillInfo]
+    req_id: str
+
+
+class GetSkillReq(ComputerCallData):
+    """`client:get_skill`: a file of a skill, by default its `SKILL.md`."""
+
+    name: str
+    rel_path: NotRequired[str]
+
+
+class GetSkillRet(TypedDict):
+    """The answer to `client:get_skill`: the text of the file, or a handle for `client:get_blob`.
+
+    The body of `SKILL.md` comes without its front matter. `total_size` and `sha256` are those of what is sent.
+    """
+
+    name: str
+    rel_path: str
+    mime_type: str
+    total_size: int
+    sha256: str
+    body: NotRequired[str | None]
+    blob_handle: NotRequired[str | None]
+    req_id: str
+
+
+class GetBlobReq(ComputerCallData):
+    """`client:get_blob`: a part of the bytes behind a handle."""
+
+    blob_handle: str
+    chunk_offset: NotRequired[int]
+    max_chunk_bytes: NotRequired[int]
+
+
+class GetBlobRet(TypedDict):
+    """The answer to `client:get_blob`: a part, as base64. With `eof` it is the last one."""
+
+    blob_handle: str
+    mime_type: str
+    total_size: int
+    sha256: str
+    chunk_offset: int
+    eof: bool
+    blob: str
+    req_id: str
+
+
+class PutBlobReq(ComputerCallData):
+    """`client:put_blob`: a part of a file for the computer. The first one has the size and the digest of the whole, the
+    others the `upload_id` from the first answer.
+    """
+
+    chunk_offset: int
+    eof: bool
+    blob: str
+    upload_id: NotRequired[str]
+    total_size: NotRequired[int]
+    sha256: NotRequired[str]
+    name_hint: NotRequired[str]
+
+
+class PutBlobRet(TypedDict):
+    """The answer to `client:put_blob`. That to the last part says where the file is on the computer."""
+
+    upload_id: str
+    chunk_offset: int
+    landing_path: NotRequired[str | None]
+    total_size: NotRequired[int | None]
+    sha256: NotRequired[str | None]
+    req_id: str
+
+
 # --- the table
 
 
@@ -735,6 +888,8 @@ class Kind(Enum):
     ANNOUNCE = "announce"  # becomes a notification to the sender's office, or to its agent alone
     REPORT = "report"  # becomes a notification to the one session that waits for this relay; otherwise it is dropped
     QUERY = "query"  # answered by the server itself
+    CREDENTIALS = "credentials"  # says again who the sender is
+    NOTE = "note"  # written down by the server itself
     NOTIFICATION = "notification"  # sent by the server only
 
 
@@ -787,14 +942,21 @@ EVENTS: Mapping[str, Event] = MappingProxyType(
             _relay(GET_PROMPT_EVENT, GetPromptReq, GetPromptRet),
             _relay(COMPLETE_EVENT, CompleteReq, CompleteRet),
             _relay(ANSWER_QUESTION_EVENT, AnswerQuestionReq, DoneRet),
+            _relay(GET_SKILLS_EVENT, GetSkillsReq, GetSkillsRet),
+            _relay(GET_SKILL_EVENT, GetSkillReq, GetSkillRet),
+            _relay(GET_BLOB_EVENT, GetBlobReq, GetBlobRet),
+            _relay(PUT_BLOB_EVENT, PutBlobReq, PutBlobRet),
             Event(JOIN_OFFICE_EVENT, Kind.MEMBERSHIP, EnterOfficeReq, None, _BOTH),
             Event(LEAVE_OFFICE_EVENT, Kind.MEMBERSHIP, LeaveOfficeReq, None, _BOTH),
+            Event(AUTHENTICATE_EVENT, Kind.CREDENTIALS, AuthenticateReq, None, _BOTH),
+            Event(RECORD_HEAD_EVENT, Kind.NOTE, RecordHeadReq, RecordHeadRet, _COMPUTER),
             _announce(UPDATE_CONFIG_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_CONFIG_NOTIFICATION),
             _announce(UPDATE_TOOL_LIST_EVENT, UpdateToolListNotification, _COMPUTER, UPDATE_TOOL_LIST_NOTIFICATION),
             _announce(UPDATE_DESKTOP_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_DESKTOP_NOTIFICATION),
             _announce(UPDATE_FINDER_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_FINDER_NOTIFICATION),
             _announce(UPDATE_RESOURCES_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_RESOURCES_NOTIFICATION),
             _announce(UPDATE_PROMPTS_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_PROMPTS_NOTIFICATION),
+            _announce(UPDATE_SKILLS_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_SKILLS_NOTIFICATION),
             _announce(RESOURCE_UPDATED_EVENT, ResourceUpdatedNotification, _COMPUTER, RESOURCE_UPDATED_NOTIFICATION),
             _announce(CANCEL_TOOL_CALL_EVENT, AgentCallData, _AGENT, CANCEL_TOOL_CALL_NOTIFICATION),
             Event(TOOL_PROGRESS_EVENT, Kind.REPORT, ToolProgress, None, _COMPUTER, TOOL_PROGRESS_NOTIFICATION),
@@ -808,6 +970,7 @@ EVENTS: Mapping[str, Event] = MappingProxyType(
             _notification(UPDATE_FINDER_NOTIFICATION, UpdateComputerConfigReq),
             _notification(UPDATE_RESOURCES_NOTIFICATION, UpdateComputerConfigReq),
             _notification(UPDATE_PROMPTS_NOTIFICATION, UpdateComputerConfigReq),
+            _notification(UPDATE_SKILLS_NOTIFICATION, UpdateComputerConfigReq),
             _notification(RESOURCE_UPDATED_NOTIFICATION, ResourceUpdatedNotification, agent_only=True),
             _notification(CANCEL_TOOL_CALL_NOTIFICATION, AgentCallData),
             _notification(TOOL_PROGRESS_NOTIFICATION, ToolProgress, agent_only=True),

@@ -29,6 +29,7 @@ __all__ = [
     "Encoded",
     "NotRepresentableError",
     "Unacceptable",
+    "call_times",
     "checked_size",
     "codec",
     "exceeds",
@@ -134,17 +135,19 @@ def _check_object(subject: str, data: Any) -> None:
 def parse(event: str, data: Any, *, max_timeout: int = DEFAULT_MAX_TIMEOUT) -> Any:
     """The payload of an event as its TypedDict without unknown keys. Raises `BadRequestError` with the wrong field.
 
-    It is strict: no `True` for 1, no bytes for text. Only a tool call's `timeout` may also be `30.0` or `"30"`.
+    It is strict: no `True` for 1, no bytes for text. Only the times of a tool call may also be `30.0` or `"30"`.
     """
     fields = REQUEST_FIELDS.get(event)
     if fields is None:
         raise BadRequestError(f"unknown event {event[:100]!r}")
     _check_object(event, data)
     if event == TOOL_CALL_EVENT and "timeout" in data:
-        data = {**data, "timeout": whole_seconds(data["timeout"], max_timeout)}
+        data = {**data, **call_times(data, max_timeout)}
     try:
         return msgspec.convert(data, EVENTS[event].request)
-    except msgspec.ValidationError:  # Find the problem. It may be only a null in an optional field.
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        # Find the problem. It may be only a null in an optional field. Half a character is not refused by msgspec where
+        # a number must be: it fails.
         values = ((each.name, each.value_of(data)) for each in fields)
         return {name: value for name, value in values if value is not None}
 
@@ -154,10 +157,24 @@ def parse_response(event: str, data: object) -> Any:
     return _RESPONSES[event](data)
 
 
-def whole_seconds(value: object, maximum: int | None = DEFAULT_MAX_TIMEOUT) -> int:
-    """Read a tool call's `timeout`. Raises `BadRequestError`, which says what is allowed, also in its details. A
-    side that does not know the maximum passes `None`.
+def call_times(request: Mapping[str, Any], maximum: int | None = DEFAULT_MAX_TIMEOUT) -> dict[str, int]:
+    """Read the `timeout` of a tool call and, if it has one, its `approval_timeout`. Raises `BadRequestError`, which
+    says what is allowed, also in its details. The maximum is for their sum; a side that does not know it passes `None`.
     """
+    timeout = whole_seconds(request["timeout"], maximum)
+    if (value := request.get("approval_timeout")) is None:
+        return {"timeout": timeout}
+    approval = whole_seconds(value, None, "approval_timeout")
+    if maximum is not None and timeout + approval > maximum:
+        raise BadRequestError(
+            f"field 'approval_timeout': must be at most {maximum} seconds together with 'timeout'",
+            {"field": "approval_timeout", "maximum": maximum},
+        )
+    return {"timeout": timeout, "approval_timeout": approval}
+
+
+def whole_seconds(value: object, maximum: int | None = DEFAULT_MAX_TIMEOUT, field: str = "timeout") -> int:
+    """Read the `field` of a tool call that is a time. Raises what `call_times` raises."""
     seconds: int | None = None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 18:
         seconds = int(value)
@@ -167,8 +184,8 @@ def whole_seconds(value: object, maximum: int | None = DEFAULT_MAX_TIMEOUT) -> i
         seconds = int(value)
     if seconds is None or seconds < 1 or (maximum is not None and seconds > maximum):
         allowed = "from 1 on" if maximum is None else f"from 1 to {maximum}"
-        details = {"field": "timeout"} if maximum is None else {"field": "timeout", "maximum": maximum}
-        raise BadRequestError(f"field 'timeout': must be whole seconds {allowed}", details)
+        details = {"field": field} if maximum is None else {"field": field, "maximum": maximum}
+        raise BadRequestError(f"field {field!r}: must be whole seconds {allowed}", details)
     return seconds
 
 

@@ -9,11 +9,24 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import aims, boot, calls, cluster, context, folders, hosts, offices
+from bench import aims, boot, calls, cluster, context, folders, hosts, offices, record, rules, windows
 from bench.process import CONTESTANTS, ROOT
 from bench.report import Group, aims_table, document, documents_part, table
 
-CASES = ("calls", "large", "hosts", "office", "desktop", "finder", "folder", "boot", "cluster")
+CASES = (
+    "calls",
+    "large",
+    "hosts",
+    "office",
+    "desktop",
+    "finder",
+    "folder",
+    "windows",
+    "boot",
+    "record",
+    "rules",
+    "cluster",
+)
 
 
 def main() -> None:
@@ -71,8 +84,22 @@ def _run(case: str, *, smoke: bool) -> Iterator[Group]:
             yield Group(aims.FIRST_PAGES, folders.first_pages(**size, beside=not smoke), "markitdown")
             files, read = (100, 20) if smoke else (10_000, 1000)
             yield Group(f"A folder of {files:,} files", folders.catalogue(files, read))
+        case "rules":
+            yield Group(aims.RULES, rules.run(*((20, 1) if smoke else (1000, 7))), rules.WITHOUT, rules.MANY)
+        case "windows":
+            beside = windows.can_compare() and not smoke
+            yield Group(aims.TERMINAL, windows.run(windows.flood(1 if smoke else 100)))
+            yield Group(aims.OUTLINE, windows.run(windows.outlines(1 if smoke else 9)), "Playwright's snapshot")
+            yield Group(
+                aims.BUILD, windows.run(windows.build_fails(1 if smoke else 20, beside=beside)), "mcp-shell-server"
+            )
+            yield Group("A form is filled in", windows.run(windows.form(beside=beside)), "@playwright/mcp")
         case "boot":
             yield Group(aims.BOOT, boot.run(contestants))
+        case "record":
+            yield Group(aims.RECORDED, record.calls(0.02 if smoke else 1), record.WITHOUT, record.BOTH)
+            count = 2000 if smoke else 100_000
+            yield Group(f"A record of {count:,} calls", record.search(count))
         case "cluster":
             inside, across = cluster.calls(0.02 if smoke else 1, beside=not smoke)
             yield Group(aims.INSIDE, inside, "without NATS")

@@ -1,8 +1,8 @@
-"""What the figures should come to, as ratios of one run."""
+"""What the figures should come to: most of them are ratios of one run."""
 
 from collections.abc import Callable, Mapping
 
-from bench import hosts
+from bench import hosts, record, rules
 from bench.report import Aim, Group
 
 CALLS = "A tool call"
@@ -13,6 +13,12 @@ FIRST_PAGES = "A first page of ours, beside the whole file by markitdown"
 INSIDE = "A tool call inside one process, with NATS"
 ACROSS = "A tool call across two processes"
 HOSTS = "A tool call by an MCP host, through a2c mcp"
+RULES = "A tool call under rules, in one process"
+RECORDED = "A tool call with a record"
+RECORD = "A record of 100,000 calls"
+BUILD = "A build of 20 s fails, and the agent finds out why"
+TERMINAL = "A terminal at full speed"
+OUTLINE = "The outline of a tab"
 BOOT = "Boot, ten MCP servers, one of which hangs"
 
 
@@ -54,6 +60,26 @@ def _boot(groups: Mapping[str, Group]) -> float | None:
     return ten / alone if ten and alone else None
 
 
+def _recorded(groups: Mapping[str, Group]) -> float | None:
+    """How much more CPU a call takes with rules and a record, in µs."""
+    if RECORDED not in groups:
+        return None
+    plain, both = (groups[RECORDED].value(name, record.CPU) for name in (record.WITHOUT, record.BOTH))
+    return both - plain if plain and both else None
+
+
+def _of_record(metric: str) -> Callable[[Mapping[str, Group]], float | None]:
+    return lambda groups: groups[RECORD].value("ours", metric) if RECORD in groups else None
+
+
+def _ours(title: str, metric: str) -> Callable[[Mapping[str, Group]], float | None]:
+    return lambda groups: groups[title].value("ours", metric) if title in groups else None
+
+
+def _thousand(groups: Mapping[str, Group]) -> float | None:
+    return groups[RULES].value(rules.MANY, "deciding alone, ms") if RULES in groups else None
+
+
 AIMS = [
     Aim("p50, 100 B, one at a time", 0.48, _ratio(CALLS, "p50, 100 B, ms")),
     Aim("p50, 100 KB, one at a time", 0.48, _ratio(CALLS, "p50, 100 KB, ms")),
@@ -72,5 +98,18 @@ AIMS = [
     Aim("p50 inside one process, with NATS by without", 1.05, _ratio(INSIDE, "p50, 100 B, ms")),
     Aim("p50 across two processes, by one", 1.7, _ratio(ACROSS, "p50, 100 B, ms")),
     Aim("CPU of both servers, by one", 2.5, _ratio(ACROSS, "CPU s per 1,000 calls, servers")),
+    Aim("deciding by 1,000 rules", 5, _thousand, unit=" ms"),
+    Aim("CPU of a call more with rules and record", 50, _recorded, unit=" µs"),
+    Aim("search in a record of 100,000 calls", 50, _of_record(record.NOTHING_FOUND), unit=" ms"),
+    Aim("size of a record of 100,000 calls", 40, _of_record("MB"), unit=" MB"),
     Aim("boot of ten, one hanging, by the slowest alone", 1.1, _boot),
+    Aim("100 MB through a terminal", 60, _ours(TERMINAL, "100 MB through a terminal, s"), unit=" s"),
+    Aim(
+        "CPU of the computer meanwhile, of a core",
+        5,
+        _ours(TERMINAL, "CPU of the computer meanwhile, % of a core"),
+        unit=" %",
+    ),
+    Aim("the outline of a tab of 5,000 nodes", 50, _ours(OUTLINE, "5,000 nodes, ms"), unit=" ms"),
+    Aim("the outline of a tab of 200,000 nodes", 50, _ours(OUTLINE, "200,000 nodes, ms"), unit=" ms"),
 ]

@@ -28,7 +28,7 @@ _OFFICE: Final = "bench-hosts"
 def run(scale: float, *, beside: bool = True) -> dict[str, dict[str, Any]]:
     """Everybody's turn comes in every round, so that a slow moment of the machine is everybody's; the median counts."""
     if beside and not FASTMCP.exists():
-        raise SystemExit("FastMCP is missing: run `make bench`, which sets up .venv-fastmcp")
+        raise SystemExit("FastMCP is missing: run `make bench-hosts`, which sets up .venv-fastmcp")
     samples: dict[str, dict[str, list[float]]] = {}
     with ExitStack() as exits:
         hub = exits.enter_context(server("ours"))

@@ -49,6 +49,7 @@ class Aim:
     bound: float
     measure: Callable[[Mapping[str, Group]], float | None]
     at_least: bool = False
+    unit: str = "×"
 
     def reached(self, value: float) -> bool:
         return value >= self.bound if self.at_least else value <= self.bound
@@ -103,7 +104,8 @@ def _aim_rows(groups: Iterable[Group], aims: Iterable[Aim]) -> Iterator[list[str
     for aim in aims:
         if (value := aim.measure(by_title)) is not None:
             sign = "≥" if aim.at_least else "≤"
-            yield [aim.what, f"{sign} {aim.bound:g}×", f"{value:.2f}×", "reached" if aim.reached(value) else "missed"]
+            said = "reached" if aim.reached(value) else "missed"
+            yield [aim.what, f"{sign} {aim.bound:g}{aim.unit}", f"{value:.2f}{aim.unit}", said]
 
 
 def _markdown(head: list[str], rows: Iterable[list[str]]) -> str:

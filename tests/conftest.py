@@ -1,6 +1,7 @@
 """What every test stands on: loopback only, one event loop kind, deterministic Hypothesis."""
 
 import gc
+import os
 import random
 import signal
 import socket
@@ -29,6 +30,7 @@ BEGUN_FIRST = (
     "computer/console",
     "server/cluster",
     "test_distribution.py",
+    "test_agents_page.py",
     "demo",
     "hosts",
     "interop",
@@ -53,6 +55,9 @@ def _loopback_only(event: str, args: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_loopback_only)
+
+# For tests that run pytest on other folders: langsmith's plugin, which LangGraph brings, takes a second to import.
+os.environ.setdefault("PYTEST_ADDOPTS", "-p no:langsmith_plugin")
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     # A shell starts what runs in its background so. The commands that are tested would inherit it, and ignore Ctrl-C.

@@ -16,7 +16,15 @@ from tests import browser as browsers
 
 ROOT = Path(__file__).parent.parent
 #: The modules from which people import; those after the first line have pages of their own, whole.
-ROOMS = ("a2c_smcp.agent", "a2c_smcp.computer", "a2c_smcp.server", "a2c_smcp.mcp_server", "a2c_smcp.office_mcp")
+ROOMS = (
+    "a2c_smcp.testing",
+    "a2c_smcp.agent",
+    "a2c_smcp.agent.llm",
+    "a2c_smcp.computer",
+    "a2c_smcp.server",
+    "a2c_smcp.mcp_server",
+    "a2c_smcp.office_mcp",
+)
 MODULES = (
     "a2c_smcp.tracing",
     "a2c_smcp.errors",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import aims, hosts
+from bench import aims, hosts, record, rules
 from bench.report import Aim, Group, document
 
 ROOT = Path(__file__).parent.parent
@@ -85,15 +85,23 @@ def test_every_aim_is_measured_by_a_full_run() -> None:
         "the slowest alone, s": 1.0,
         "ten, one hanging, s": 1.0,
         "CPU s per 1,000 calls, servers": 1.0,
+        "deciding alone, ms": 1.0,
     }
+    figures |= {"100 MB through a terminal, s": 1.0, "CPU of the computer meanwhile, % of a core": 1.0}
+    figures |= {"5,000 nodes, ms": 1.0, "200,000 nodes, ms": 1.0}
     figures |= {"PDF of 500 pages, ms": 1.0, "sheet of 100,000 rows, ms": 1.0}
     titles = (aims.CALLS, aims.OFFICE, aims.SLOW_WINDOWS, aims.MANY_WINDOWS, aims.BOOT)
     groups = {title: Group(title, {"ours": figures, "existing": figures}) for title in titles}
+    groups |= {title: Group(title, {"ours": figures}) for title in (aims.TERMINAL, aims.OUTLINE)}
     groups[aims.INSIDE] = Group(aims.INSIDE, {"ours": figures, "without NATS": figures}, "without NATS")
     groups[aims.ACROSS] = Group(aims.ACROSS, {"ours": figures, "one process": figures}, "one process")
     groups[aims.FIRST_PAGES] = Group(aims.FIRST_PAGES, {"ours": figures, "markitdown": figures}, "markitdown")
+    groups[aims.RULES] = Group(aims.RULES, {rules.WITHOUT: figures, rules.MANY: figures}, rules.WITHOUT, rules.MANY)
     halves = {name: value / 2 for name, value in figures.items()}
     figures_of_hosts = dict.fromkeys((hosts.AGENT, *hosts.KIT.values()), halves)
     figures_of_hosts |= dict.fromkeys((*hosts.OURS.values(), *hosts.PROXY.values()), figures)
     groups[aims.HOSTS] = Group(aims.HOSTS, figures_of_hosts, hosts.AGENT, hosts.OURS["stdio"])
+    cpu = {name: {record.CPU: value} for name, value in ((record.WITHOUT, 1.0), (record.BOTH, 2.0))}
+    groups[aims.RECORDED] = Group(aims.RECORDED, cpu, record.WITHOUT, record.BOTH)
+    groups[aims.RECORD] = Group(aims.RECORD, {"ours": {record.NOTHING_FOUND: 1.0, "MB": 1.0}})
     assert all(aim.measure(groups) == 1 for aim in aims.AIMS)

@@ -29,6 +29,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "### `server_parameters` of `stdio`": model.StdioParameters,
     "### `server_parameters` of `streamable`": model.StreamableHttpParameters,
     "### `server_parameters` of `sse`": model.SSEParameters,
+    "### `oauth`": model.OAuthParameters,
     "## Tools": model.ToolMeta,
     "### `promptString`": model.PromptStringInput,
     "### `pickString`": model.PickStringInput,

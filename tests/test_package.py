@@ -37,9 +37,10 @@ def test_importing_a_room_imports_nothing_heavy_before_a_name_of_it_is_used(room
     assert run(sys.executable, "-c", code).stdout.strip() == "[]"
 
 
-def test_a_server_that_is_alone_imports_nothing_of_nats() -> None:
-    code = "import sys, a2c_smcp.cli, a2c_smcp.server.app, a2c_smcp.server.cli as cli; print('nats' in sys.modules)"
-    assert run(sys.executable, "-c", code).stdout.strip() == "False"
+def test_a_server_that_is_alone_and_has_keys_imports_nothing_of_nats_and_of_tokens() -> None:
+    rooms = "a2c_smcp.cli, a2c_smcp.server.app, a2c_smcp.server.cli, a2c_smcp.server.namespace"
+    code = f"import sys, {rooms}; print([m for m in ('nats', 'jwt', 'cryptography', 'httpx2') if m in sys.modules])"
+    assert run(sys.executable, "-c", code).stdout.strip() == "[]"
 
 
 def test_the_names_that_a_reader_of_the_specification_imports_are_there_and_each_is_one_thing() -> None:
@@ -100,6 +101,7 @@ def test_the_three_names_of_the_computer_command_are_one() -> None:
     [
         "constraints.txt",
         "constraints-interop.txt",
+        "constraints-interop04.txt",
         "constraints-mcp1.txt",
         "constraints-hosts.txt",
         "constraints-markitdown.txt",
@@ -133,11 +135,15 @@ def test_what_is_imported_is_declared_with_bounds_and_its_version_is_in_the_cons
         _normal(re.split(r"[\[<>=;]", line)[0]): line
         for line in (
             *project()["dependencies"],
+            *extras["chat"],
             *extras["cluster"],
             *extras["docs"],
+            *extras["keyring"],
             *extras["ocr"],
             *extras["otel"],
+            *extras["testing"],
             *extras["vrl"],
+            *extras["windows"],
         )
     }
     constrained = {_normal(line.split("==")[0]) for line in (ROOT / "constraints.txt").read_text().splitlines()}
@@ -172,7 +178,7 @@ _OTHERS = re.compile(
 )
 _EXTRAS = re.compile(r"\ba2c-office\[([\w,]+)\]")
 #: Where the other one is meant.
-_MEANT = ("INTEROP_PIP", "tests/test_package.py")
+_MEANT = ("INTEROP_PIP", "INTEROP04_PIP", "tests/test_package.py")
 _READ = {".md", ".py", ".toml", ".txt", ".yml", ".yaml", ".service", ".js", ".html", ".conf", ""}
 
 

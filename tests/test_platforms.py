@@ -23,7 +23,12 @@ ROOT = Path(__file__).parent.parent
 ENV = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "tests" / "no_unix"), str(ROOT)))}
 A2C = (sys.executable, "-m", "a2c_smcp.cli")
 DEADLINE = 100.0
-PARTS = ("the prompt of a computer", "folders as documents (a2c docs)", "a seat that processes share (a2c mcp)")
+PARTS = (
+    "the prompt of a computer",
+    "folders as documents (a2c docs)",
+    "what is open as windows (a2c windows)",
+    "a seat that processes share (a2c mcp)",
+)
 
 
 @contextmanager
@@ -136,7 +141,8 @@ def test_what_cannot_work_says_so_and_nothing_else_misses_a_module(tmp_path: Pat
     prompt = ["computer", "run"]
     serve, check = ["docs", "serve", str(tmp_path)], ["docs", "check", str(tmp_path)]
     validate, schema = ["computer", "validate", file], ["computer", "schema"]
-    words = json.dumps([prompt, serve, check, validate, schema])
+    windows = ["windows", "--terminals"]
+    words = json.dumps([prompt, serve, check, windows, validate, schema])
     done = subprocess.run(
         [sys.executable, "-c", _COMMANDS, words], capture_output=True, text=True, timeout=DEADLINE, check=False, env=ENV
     )
@@ -153,8 +159,15 @@ def test_what_cannot_work_says_so_and_nothing_else_misses_a_module(tmp_path: Pat
     for docs in (serve, check):
         status, said = ended[tuple(docs)]
         assert status == 1 and said.startswith("a2c docs: not on this system: folders as documents (a2c docs), which")
+    status, said = ended[tuple(windows)]
+    assert status == 1 and said.startswith("a2c windows: not on this system: what is open as windows")
     assert [ended[tuple(each)][0] for each in (validate, schema)] == [0, 0]
     assert {status for words, (status, _) in ended.items() if words[-1] == "-h"} == {0}
-    rooms = ("a2c_smcp.docs.", "a2c_smcp.computer.cli.")
+    rooms = ("a2c_smcp.docs.", "a2c_smcp.windows.", "a2c_smcp.computer.cli.")
     assert broken and all(name.startswith(rooms) for name in broken)
-    assert not {"a2c_smcp.computer.cli.headless", "a2c_smcp.computer.cli.doctor", "a2c_smcp.docs.cli"} & {*broken}
+    assert not {
+        "a2c_smcp.computer.cli.headless",
+        "a2c_smcp.computer.cli.doctor",
+        "a2c_smcp.docs.cli",
+        "a2c_smcp.windows.cli",
+    } & {*broken}

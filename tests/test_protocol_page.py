@@ -11,6 +11,7 @@ import pytest
 from typing_extensions import is_typeddict
 
 from a2c_smcp import errors, smcp, wire
+from a2c_smcp.dialects.flat_errors import KNOWN_CODES
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.server import limits, offices
 from a2c_smcp.smcp import EVENTS, PROTOCOL_VERSION, SMCP_NAMESPACE, Event, Kind
@@ -22,6 +23,7 @@ _ACKS = {
     Kind.MEMBERSHIP: "`true, null` or `false, reason`",
     Kind.ANNOUNCE: "`{}`",
     Kind.REPORT: "`{}`",
+    Kind.CREDENTIALS: "`{}`",
     Kind.NOTIFICATION: "none",
 }
 _JSON = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -66,7 +68,7 @@ def test_every_event_has_its_row() -> None:
         assert said == direction(event), name
         assert payload == shown(event.request), name
         assert ack == (_ACKS[event.kind] if event.response is None else shown(event.response)), name
-        assert set(re.findall(r"\d+", codes)) <= {str(code) for code in known_codes()}, name
+        assert set(re.findall(r"\d+", codes)) <= {str(code) for code in known_codes().keys() | KNOWN_CODES}, name
         assert bool(codes) == (event.kind is not Kind.NOTIFICATION), name
 
 
@@ -145,7 +147,10 @@ def known_codes() -> dict[int, str]:
 
 def test_every_code_has_its_row_and_its_name() -> None:
     table = {int(row[0]): row[1] for row in rows("## Errors")}
-    assert table == dict(sorted(known_codes().items()))
+    assert {code: name for code, name in table.items() if code not in KNOWN_CODES - {404}} == dict(
+        sorted(known_codes().items())
+    )
+    assert sorted(table) == list(table)
 
 
 def test_the_samples_are_what_the_events_carry() -> None:
@@ -167,8 +172,9 @@ def test_what_the_page_says_in_numbers_is_so() -> None:
     assert table["a message before the connection is authenticated"] == f"{values.first_messages // 2**10} KiB"
     assert table["a name"] == f"1 to {offices.MAX_NAME} characters"
     assert table["an office id"] == f"1 to {offices.MAX_OFFICE_ID} characters"
-    assert table["`timeout` of a tool call"] == f"1 to {values.max_timeout:,} s"
-    assert table["the server's wait for a tool call"] == f"its `timeout` and {values.tool_call_grace:g} s"
+    assert table["`timeout` of a tool call, with its `approval_timeout`"] == f"1 to {values.max_timeout:,} s"
+    grace = f"{values.tool_call_grace:g} s"
+    assert table["the server's wait for a tool call"] == f"its `timeout`, its `approval_timeout` and {grace}"
     assert table["the server's wait for any other relay"] == f"{values.relay_timeout:g} s"
     assert table["unanswered requests of one agent"] == f"{values.pending_relays:,}"
     assert f"protocol {PROTOCOL_VERSION}" in PAGE and f"`{SMCP_NAMESPACE}`" in PAGE

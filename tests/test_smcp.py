@@ -18,6 +18,8 @@ SEED_EVENTS = {
     "READ_RESOURCE_EVENT": "client:read_resource",
     "JOIN_OFFICE_EVENT": "server:join_office",
     "LEAVE_OFFICE_EVENT": "server:leave_office",
+    "AUTHENTICATE_EVENT": "server:authenticate",
+    "RECORD_HEAD_EVENT": "server:record_head",
     "UPDATE_CONFIG_EVENT": "server:update_config",
     "UPDATE_TOOL_LIST_EVENT": "server:update_tool_list",
     "UPDATE_DESKTOP_EVENT": "server:update_desktop",
@@ -49,6 +51,12 @@ SEED_EVENTS = {
     "UPDATE_PROMPTS_NOTIFICATION": "notify:update_prompts",
     "RESOURCE_UPDATED_NOTIFICATION": "notify:resource_updated",
     "QUESTION_NOTIFICATION": "notify:question",
+    "GET_SKILLS_EVENT": "client:get_skills",
+    "GET_SKILL_EVENT": "client:get_skill",
+    "GET_BLOB_EVENT": "client:get_blob",
+    "PUT_BLOB_EVENT": "client:put_blob",
+    "UPDATE_SKILLS_EVENT": "server:update_skills",
+    "UPDATE_SKILLS_NOTIFICATION": "notify:update_skills",
 }
 
 
@@ -67,7 +75,7 @@ def test_the_prefix_of_an_event_says_its_kind() -> None:
 def test_only_clients_send_and_only_relays_and_queries_are_answered_with_data() -> None:
     for event in EVENTS.values():
         assert bool(event.senders) == (event.kind is not Kind.NOTIFICATION)
-        assert (event.response is not None) == (event.kind in (Kind.RELAY, Kind.QUERY))
+        assert (event.response is not None) == (event.kind in (Kind.RELAY, Kind.QUERY, Kind.NOTE))
 
 
 def test_every_announcement_and_report_becomes_a_notification_of_the_table() -> None:

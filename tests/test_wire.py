@@ -91,6 +91,15 @@ def test_strict_no_true_for_one_and_no_text_for_numbers() -> None:
     assert refused(JOIN_OFFICE_EVENT, {"role": "visitor", "name": "n", "office_id": "o"}).details == {"field": "role"}
 
 
+@pytest.mark.parametrize(
+    ("event", "field"),
+    [(GET_DESKTOP_EVENT, "desktop_size"), (GET_FINDER_EVENT, "keywords"), (JOIN_OFFICE_EVENT, "role")],
+)
+def test_half_a_character_where_no_text_may_be_is_refused(event: str, field: str) -> None:
+    request = {"agent": "a", "req_id": "1", "computer": "c", "role": "agent", "name": "n", "office_id": "o"}
+    assert refused(event, {**request, field: "\ud800"}).details == {"field": field}
+
+
 def test_null_in_an_optional_field_means_absent() -> None:
     request = {"agent": "a", "req_id": "1", "computer": "c"}
     assert parse(GET_FINDER_EVENT, {**request, "keywords": None, "limit": None}) == request
@@ -105,6 +114,18 @@ def test_timeout_is_whole_seconds(value: object, seconds: int) -> None:
 @pytest.mark.parametrize("value", [0, -1, 1.5, "1.5", "", "x", True, None, [], 3601, float("inf"), "9" * 5000, "٣"])
 def test_other_timeouts_are_refused_and_the_maximum_is_named(value: object) -> None:
     assert "3600" in refused(TOOL_CALL_EVENT, {**CALL, "timeout": value}).message
+
+
+@pytest.mark.parametrize("value", [30, 30.0, "30"])
+def test_the_time_for_a_person_is_read_like_the_time_of_the_tool(value: object) -> None:
+    assert parse(TOOL_CALL_EVENT, {**CALL, "approval_timeout": value}) == {**CALL, "approval_timeout": 30}
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "x", True, [], 3571])
+def test_another_time_for_a_person_is_refused(value: object) -> None:
+    error = refused(TOOL_CALL_EVENT, {**CALL, "approval_timeout": value})
+    assert error.details["field"] == "approval_timeout"
+    assert value != 3571 or error.details["maximum"] == 3600, "the maximum is for the sum"
 
 
 def test_the_maximum_timeout_is_configurable() -> None:

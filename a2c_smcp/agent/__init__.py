@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from a2c_smcp.agent.requests import Deadlines, DocumentPicture, NotSupportedError
     from a2c_smcp.agent.seat.place import NotSharedError
     from a2c_smcp.agent.seat.seat_link import shared_seat
+    from a2c_smcp.agent.skill_requests import SkillFile
     from a2c_smcp.agent.sync_client import SMCPAgentClient
     from a2c_smcp.agent.types import AgentHandler, Change, ComputerView, Part
     from a2c_smcp.link.interface import LinkOptions
@@ -31,6 +32,7 @@ __all__ = [
     "QuestionAnswer",
     "QuestionCallback",
     "SMCPAgentClient",
+    "SkillFile",
     "shared_seat",
     "text_of",
 ]
@@ -52,7 +54,13 @@ __getattr__ = lazy_names(
         "QuestionAnswer": "agent.questions",
         "QuestionCallback": "agent.questions",
         "SMCPAgentClient": "agent.sync_client",
+        "SkillFile": "agent.skill_requests",
         "shared_seat": "agent.seat.seat_link",
         "text_of": "results",
+    },
+    old={
+        "AgentEventHandler": "agent.types.AgentHandler",
+        "AsyncAgentEventHandler": "agent.types.AgentHandler",
+        "SMCPProtocolError": "errors.SMCPError",
     },
 )

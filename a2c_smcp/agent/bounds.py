@@ -14,13 +14,17 @@ from a2c_smcp.packet_text import read_ack
 from a2c_smcp.smcp import (
     ANSWER_QUESTION_EVENT,
     COMPLETE_EVENT,
+    GET_BLOB_EVENT,
     GET_CONFIG_EVENT,
     GET_DESKTOP_EVENT,
     GET_FINDER_EVENT,
     GET_PROMPT_EVENT,
     GET_PROMPTS_EVENT,
     GET_RESOURCES_EVENT,
+    GET_SKILL_EVENT,
+    GET_SKILLS_EVENT,
     GET_TOOLS_EVENT,
+    PUT_BLOB_EVENT,
     READ_RESOURCE_EVENT,
     SUBSCRIBE_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
@@ -47,6 +51,10 @@ _LISTS: Final[Mapping[str, Mapping[str, frozenset[str] | None]]] = {
     SUBSCRIBE_RESOURCE_EVENT: {},
     UNSUBSCRIBE_RESOURCE_EVENT: {},
     ANSWER_QUESTION_EVENT: {},
+    GET_SKILLS_EVENT: {"skills": frozenset()},
+    GET_SKILL_EVENT: {},
+    GET_BLOB_EVENT: {},
+    PUT_BLOB_EVENT: {},
 }
 #: The answers with a limit of their own in bytes, which is smaller than that of a message: its name in `AnswerLimits`.
 _BYTES: Final[Mapping[str, str]] = {
@@ -59,6 +67,10 @@ _BYTES: Final[Mapping[str, str]] = {
     SUBSCRIBE_RESOURCE_EVENT: "small_bytes",
     UNSUBSCRIBE_RESOURCE_EVENT: "small_bytes",
     ANSWER_QUESTION_EVENT: "small_bytes",
+    GET_SKILLS_EVENT: "documents_bytes",
+    GET_SKILL_EVENT: "small_bytes",
+    GET_BLOB_EVENT: "documents_bytes",
+    PUT_BLOB_EVENT: "small_bytes",
 }
 
 
@@ -91,6 +103,8 @@ class AnswerLimits:
     """Bytes of one part of a catalogue of documents, resources or prompts."""
     small_bytes: int = 256 * 2**10
     """Bytes of a completion, and of an answer that only says that a request is done."""
+    blob_bytes: int = 100 * 2**20
+    """Bytes of one result, or of one file of a skill, that a computer sends apart, in chunks."""
 
 
 def build_answer(event: str, body: str, limits: AnswerLimits) -> tuple[Any, ...]:

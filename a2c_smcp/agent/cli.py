@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from a2c_smcp.agent.commands import CommandOptions, Work
     from a2c_smcp.utils.values import Typed
 
-__all__ = ["NameOption", "OfficeOption", "app"]
+__all__ = ["ApprovalTimeoutOption", "NameOption", "OfficeOption", "app"]
 
 app = CommandApp(
     name="agent",
@@ -35,6 +35,15 @@ app = CommandApp(
 
 OfficeOption = Annotated[
     str, typer.Option("--office", envvar="A2C_OFFICE", help="The office to join; it has one agent.")
+]
+ApprovalTimeoutOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="SECONDS",
+        min=1,
+        help="Seconds that a person may take to confirm a call; --timeout then counts from the start of the tool.",
+        show_default="as part of --timeout",
+    ),
 ]
 NameOption = Annotated[str, typer.Option("--name", envvar="A2C_NAME", help="What this agent is called.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -154,6 +163,7 @@ def call(
         ),
     ] = None,
     timeout: Annotated[int, typer.Option(min=1, help="How many seconds the tool may take.")] = 60,
+    approval_timeout: ApprovalTimeoutOption = None,
     save: Save = None,
     wait: Annotated[
         float,
@@ -169,7 +179,7 @@ def call(
     params = _params(arguments or ())
     from a2c_smcp.agent import commands
 
-    return commands.call(computer, tool, params, timeout, save, wait)
+    return commands.call(computer, tool, params, timeout, save, wait, approval_timeout)
 
 
 @_command()

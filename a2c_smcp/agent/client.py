@@ -7,6 +7,7 @@ This is a shell. `requests` decides what to send and how to read the answer, `bo
 import asyncio
 import inspect
 import logging
+import os
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping, Sequence
@@ -24,13 +25,25 @@ from a2c_smcp.agent.live_view import LiveView
 from a2c_smcp.agent.pacing import Cost
 from a2c_smcp.agent.progress import ProgressListeners
 from a2c_smcp.agent.questions import QUESTION_MODES, QuestionCallback
-from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, DEFAULT_WAIT, Deadlines, DocumentPicture, Request
+from a2c_smcp.agent.requests import (
+    DEFAULT_LIMIT,
+    DEFAULT_TIMEOUT,
+    DEFAULT_WAIT,
+    Deadlines,
+    DocumentPicture,
+    Request,
+    deadlines_at,
+)
 from a2c_smcp.agent.resource_methods import ResourceMethods
+from a2c_smcp.agent.saved_results import SaveBounds, folder_for, saved_result
+from a2c_smcp.agent.skill_methods import SkillMethods
+from a2c_smcp.agent.typed_events import TypedEvents
 from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCallback, happening
 from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.agent.waiting import News, wait_for_tools
+from a2c_smcp.dialects.call_times import approval_seconds
 from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutError, RoomFullError, SMCPError
-from a2c_smcp.link.interface import Disconnected, Joined, LinkEvent, LinkFactory, LinkOptions, Membership
+from a2c_smcp.link.interface import Disconnected, Joined, KeySource, LinkEvent, LinkFactory, LinkOptions, Membership
 from a2c_smcp.link.transports import Way
 from a2c_smcp.results import error_result, load_types
 from a2c_smcp.smcp import (
@@ -66,13 +79,12 @@ __all__ = ["AsyncSMCPAgentClient"]
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
-_CallbackT = TypeVar("_CallbackT", bound=Callback)
 _Read: TypeAlias = Callable[[Request, tuple[Any, ...]], _T]
 
 _NO_OFFICE: Final = "join an office first"
 
 
-class AsyncSMCPAgentClient(ResourceMethods):
+class AsyncSMCPAgentClient(ResourceMethods, SkillMethods, TypedEvents):
     """An agent for asyncio: `async with AsyncSMCPAgentClient("https://…", name="ada", api_key=…) as agent`.
 
     Join an office next, then ask its computers. Instead of a URL the client takes `LinkOptions`, which say more about
@@ -92,7 +104,7 @@ class AsyncSMCPAgentClient(ResourceMethods):
         url: str | LinkOptions,
         *,
         name: str,
-        api_key: str | None = None,
+        api_key: "str | KeySource | None" = None,
         handler: AgentHandler | None = None,
         live: bool = True,
         deadlines: Deadlines | None = None,
@@ -110,6 +122,8 @@ class AsyncSMCPAgentClient(ResourceMethods):
         self._listener: asyncio.Task[None] | None = None
         self._happened = Happenings()
         self._progress = ProgressListeners()
+        self._for_models: Any = None
+        """What `agent/llm/` keeps for this agent."""
         self._callbacks: dict[str, list[Callback]] = {name: [] for name in HAPPENINGS}
         if handler is not None:
             for short, method in HAPPENINGS.items():
@@ -221,6 +235,11 @@ class AsyncSMCPAgentClient(ResourceMethods):
         return self._view.computers
 
     @property
+    def is_live(self) -> bool:
+        """Whether the agent keeps a live view: `computers` is filled."""
+        return self._live
+
+    @property
     def listing_error(self) -> SMCPError | None:
         """Why the last attempt to list the office failed; `None` if it worked. The agent tries again by itself."""
         return self._view.listing_error
@@ -280,6 +299,10 @@ class AsyncSMCPAgentClient(ResourceMethods):
             raise NotInRoomError(_NO_OFFICE)
         return await self._ask(requests.list_room(self._call(), self._deadlines, office_id), requests.read_sessions)
 
+    async def list_computers(self) -> list[str]:
+        """The names of the computers in the office, as the server lists them now."""
+        return requests.computers_in(await self.list_room())
+
     def _check_office(self) -> None:
         """Raise if waiting is useless: this agent is closed, or has no office."""
         if self._closed:
@@ -324,11 +347,13 @@ class AsyncSMCPAgentClient(ResourceMethods):
         params: Mapping[str, Any] | None = None,
         timeout: int = DEFAULT_TIMEOUT,
         *,
+        approval_timeout: int | None = None,
         req_id: str | None = None,
         on_progress: ProgressCallback | None = None,
         on_question: QuestionCallback | None = None,
         questions: Sequence[str] | None = None,
         meta: Mapping[str, Any] | None = None,
+        save_to: str | os.PathLike[str] | None = None,
     ) -> "CallToolResult":
         """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
 
@@ -336,6 +361,10 @@ class AsyncSMCPAgentClient(ResourceMethods):
         for an unknown tool, 4004 after the timeout, 4005 for a call that was not confirmed. With 4005 `meta["outcome"]`
         is `refused`, `rule`, `unanswered` or `nobody`, and `meta["reason"]` has the words of the person who refused, if
         there are any.
+
+        `timeout` covers the wait for a person's confirmation, too. With `approval_timeout` that wait has a limit of its
+        own, and `timeout` counts from the moment when the tool starts. Older servers and computers do not know this,
+        and end the call after `timeout`.
 
         A failure on the way to the computer raises an `SMCPError` instead. Cancelling the task that waits here cancels
         the call at the computer; so does `cancel` with its `req_id`.
@@ -352,13 +381,20 @@ class AsyncSMCPAgentClient(ResourceMethods):
         has the modes that the caller can answer: `form` and `url`, unless it says otherwise.
 
         `meta` becomes the `_meta` of the MCP request; `traceparent` in it is the trace context.
+
+        With `save_to`, a folder, everything that is large becomes a file there: images, sounds, texts of more than
+        20,000 characters, and the resources that the result links to, which are read for it. In the result each of
+        them is a link with a `file://` URI. What cannot be saved stays as it is, and so does what is more than 1,000
+        files or 256 MiB, or cannot be read within another `timeout` seconds. A folder that cannot be written raises
+        `BadRequestError` before the call.
         """
+        folder = None if save_to is None else folder_for(save_to)
         load_types()
         if questions is None:
             questions = () if on_question is None else QUESTION_MODES
         request = requests.tool_call(
             self._call(req_id),
-            self._deadlines,
+            deadlines_at(self._link.dialect, self._deadlines),
             computer,
             tool_name,
             params,
@@ -366,13 +402,17 @@ class AsyncSMCPAgentClient(ResourceMethods):
             progress=on_progress is not None,
             questions=questions,
             meta=meta,
+            approval_timeout=approval_seconds(self._link.dialect, approval_timeout),
         )
         async with AsyncExitStack() as listening:
             if on_progress is not None:
                 await listening.enter_async_context(self._progress.listening(computer, request.req_id, on_progress))
             if questions:
                 listening.enter_context(self._questions.listening(computer, request.req_id, on_question))
-            return await self._result(request)
+            result = await self._filled(computer, await self._result(request))
+        if folder is None or result.is_error:
+            return result
+        return await saved_result(result, folder, partial(self.read_large_resource, computer), SaveBounds(timeout))
 
     async def _result(self, request: Request) -> "CallToolResult":
         try:
@@ -386,7 +426,7 @@ class AsyncSMCPAgentClient(ResourceMethods):
             # Neither the server nor this side got an answer in time, but the tool may still run.
             await self._give_up(request)
             if isinstance(error, requests.UnansweredError):
-                return requests.timed_out(request.data["timeout"])
+                return requests.timed_out(request)
             raise
 
     async def cancel(self, req_id: str) -> None:
@@ -436,7 +476,7 @@ class AsyncSMCPAgentClient(ResourceMethods):
         """
         call = self._call()
         request = requests.get_finder(call, self._deadlines, computer, keywords, file_type, offset, limit)
-        return await self._ask(request, requests.read_finder)
+        return await self._ask(request, partial(requests.read_finder, dialect=self._link.dialect))
 
     async def read_document_metadata(self, computer: str, uri: str) -> Any:
         """The fields of a document, as `DPEDocumentSummary` names them. Raises what `read_resource` raises."""
@@ -547,23 +587,13 @@ class AsyncSMCPAgentClient(ResourceMethods):
             case Part.DOCUMENTS:
                 # The most that a computer gives at once.
                 request = requests.get_finder(call, deadlines, computer, None, None, 0, 1000)
-                return await self._ask(request, requests.read_finder, cost)
+                read = partial(requests.read_finder, dialect=self._link.dialect)
+                return await self._ask(request, read, cost)
 
     # --- listening
 
-    def on(self, name: str) -> Callable[[_CallbackT], _CallbackT]:
-        """Register a function, `def` or `async def`, with `@agent.on("enter_office")`.
-
-        Valid names are those of the notifications, with or without `notify:`, and `change` and `connection`. Another
-        name raises `ValueError`. The function gets the same argument as the method of `AgentHandler` with that name.
-        """
-        callbacks = self._callbacks[happening(name)]
-
-        def register(callback: _CallbackT) -> _CallbackT:
-            callbacks.append(callback)
-            return callback
-
-        return register
+    def _register(self, name: str, callback: Callback) -> None:
+        self._callbacks[name].append(callback)
 
     def _tell(self, name: str, data: Any) -> None:
         if self._callbacks[name]:

@@ -221,7 +221,15 @@ def at_computer(computer: str, work: Work) -> Work:
     return suggesting
 
 
-def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None = None, wait: float = 0) -> Work:
+def call(
+    computer: str,
+    tool: str,
+    typed: Typed,
+    timeout: int,
+    file: Path | None = None,
+    wait: float = 0,
+    approval_timeout: int | None = None,
+) -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         if wait:
             with output.spinner(f"waiting for {tool} on {computer}"):
@@ -229,14 +237,20 @@ def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None
         params = typed.read(await _schema(agent, computer, tool) if typed.pairs else None)
         on_question = PersonAtTerminal(output).answer if output.at_terminal else None
         with output.calling(f"{tool} on {computer}") as on_progress:
-            run = partial(agent.call_tool, on_progress=on_progress, on_question=on_question)
-            result = await run(computer, tool, params, timeout)
+            run = partial(
+                agent.call_tool,
+                timeout=timeout,
+                approval_timeout=approval_timeout,
+                on_progress=on_progress,
+                on_question=on_question,
+            )
+            result = await run(computer, tool, params)
             if starting := still_starting(result):
                 waits = f"waiting up to {DEFAULT_WAIT:g} s, still starting: {', '.join(starting)}"
                 output.note(f"{computer} has no {tool} yet; {waits}")
                 with suppress(ToolNotFoundError):  # the call repeats it
                     params = typed.read((await agent.wait_for_tool(computer, tool))["params_schema"])
-                result = await run(computer, tool, params, timeout)
+                result = await run(computer, tool, params)
         wire = to_wire(result)
         output.result(wire)
         if meant := await _meant_tool(agent, computer, tool, result):

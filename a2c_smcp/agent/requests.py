@@ -7,10 +7,13 @@ the ack holds.
 import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from a2c_smcp.agent.bounds import AnswerLimits, AnswerTooLargeError
+from a2c_smcp.dialects.call_times import call_grace
+from a2c_smcp.dialects.empty_answers import filled_in
+from a2c_smcp.dialects.handshake import Dialect
 from a2c_smcp.errors import (
     BadRequestError,
     RequestTimeoutError,
@@ -39,7 +42,7 @@ from a2c_smcp.smcp import (
 from a2c_smcp.types import Desktop
 from a2c_smcp.utils.dpe_uri import element_uri, page_uri, parse_dpe_uri, with_params
 from a2c_smcp.utils.json_sizes import has_more_values
-from a2c_smcp.wire import parse_response, whole_seconds
+from a2c_smcp.wire import call_times, parse_response
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -55,6 +58,7 @@ __all__ = [
     "UnansweredError",
     "cancel",
     "computers_in",
+    "deadlines_at",
     "document_pages_uri",
     "element_of",
     "failure_of",
@@ -132,6 +136,13 @@ class Deadlines:
     """How much longer than a tool call's own timeout."""
     cancel: float = 2.0
     """For the cancel of a call whose caller has stopped waiting, and for handlers when the client closes."""
+    blobs: float = 120.0
+    """For all bytes of one result, or of one file of a skill, that a computer sends apart, in chunks."""
+
+
+def deadlines_at(dialect: Dialect, deadlines: Deadlines) -> Deadlines:
+    """The deadlines at a server that speaks this dialect."""
+    return replace(deadlines, tool_call_grace=call_grace(dialect, deadlines.tool_call_grace))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,18 +172,20 @@ def tool_call(
     progress: bool = False,
     questions: Sequence[str] = (),
     meta: Mapping[str, Any] | None = None,
+    approval_timeout: int | None = None,
 ) -> Request:
-    seconds = min(whole_seconds(timeout, None), _LONGEST_TIMEOUT)
+    given = call_times({"timeout": timeout, "approval_timeout": approval_timeout}, None)
+    times = {name: min(seconds, _LONGEST_TIMEOUT) for name, seconds in given.items()}
     if params is not None and not isinstance(params, Mapping):
         raise BadRequestError("field 'params': must map the names of arguments to values", {"field": "params"})
-    fields: dict[str, Any] = {"tool_name": tool_name, "params": dict(params or {}), "timeout": seconds}
+    fields: dict[str, Any] = {"tool_name": tool_name, "params": dict(params or {}), **times}
     if progress:
         fields["progress"] = True
     if questions:
         fields["questions"] = texts_in("questions", questions)
     if meta is not None:
         fields["meta"] = dict(meta)
-    return to_computer(TOOL_CALL_EVENT, call, seconds + deadlines.tool_call_grace, computer, fields)
+    return to_computer(TOOL_CALL_EVENT, call, sum(times.values()) + deadlines.tool_call_grace, computer, fields)
 
 
 def get_tools(call: AgentCallData, deadlines: Deadlines, computer: str) -> Request:
@@ -268,8 +281,9 @@ def read_desktop(request: Request, args: tuple[Any, ...]) -> list[Desktop]:
     return cast("list[Desktop]", read_reply(request, args)["desktops"])
 
 
-def read_finder(request: Request, args: tuple[Any, ...]) -> GetFinderRet:
-    return cast("GetFinderRet", read_reply(request, args))
+def read_finder(request: Request, args: tuple[Any, ...], dialect: Dialect = Dialect.OURS) -> GetFinderRet:
+    """A part of the catalogue, from a server that speaks this dialect."""
+    return cast("GetFinderRet", read_reply(request, filled_in(dialect, request.event, request.req_id, args)))
 
 
 def read_result(request: Request, args: tuple[Any, ...]) -> "CallToolResult":
@@ -327,9 +341,9 @@ def failure_of(result: Any) -> str | None:
     return str(code) if isinstance(code, int) else "tool_error"
 
 
-def timed_out(timeout: int) -> "CallToolResult":
+def timed_out(request: Request) -> "CallToolResult":
     """The result of a call that was not answered in time."""
-    return error_result(ToolExecutionTimeoutError(timeout))
+    return error_result(ToolExecutionTimeoutError(request.data["timeout"] + request.data.get("approval_timeout", 0)))
 
 
 def _answer(request: Request, args: tuple[Any, ...]) -> dict[str, Any]:

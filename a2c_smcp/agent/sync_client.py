@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import inspect
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, suppress
@@ -16,10 +17,11 @@ from a2c_smcp.agent.bounds import AnswerLimits
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.agent.questions import QuestionCallback
 from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, Deadlines
+from a2c_smcp.agent.typed_events import TypedEvents
 from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCallback
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.errors import ConnectionLostError, SMCPError
-from a2c_smcp.link.interface import LinkOptions
+from a2c_smcp.link.interface import KeySource, LinkOptions
 from a2c_smcp.link.transports import Way
 from a2c_smcp.smcp import DPEPageSummary
 
@@ -30,7 +32,6 @@ __all__ = ["SMCPAgentClient"]
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
-_CallbackT = TypeVar("_CallbackT", bound=Callback)
 
 
 def _blocking_method(
@@ -45,7 +46,7 @@ def _blocking_method(
     return blocking
 
 
-class SMCPAgentClient:
+class SMCPAgentClient(TypedEvents):
     """An agent for threads: `with SMCPAgentClient("https://…", name="ada", api_key=…) as agent`.
 
     It takes the same arguments and raises the same errors as `AsyncSMCPAgentClient`, and each method blocks. Any number
@@ -57,7 +58,7 @@ class SMCPAgentClient:
         url: str | LinkOptions,
         *,
         name: str,
-        api_key: str | None = None,
+        api_key: "str | KeySource | None" = None,
         handler: AgentHandler | None = None,
         live: bool = True,
         deadlines: Deadlines | None = None,
@@ -156,6 +157,10 @@ class SMCPAgentClient:
         return self._run(snapshot)
 
     @property
+    def is_live(self) -> bool:
+        return self._client.is_live
+
+    @property
     def listing_error(self) -> SMCPError | None:
         return self._client.listing_error
 
@@ -163,6 +168,7 @@ class SMCPAgentClient:
     leave_office = _blocking_method(AsyncSMCPAgentClient.leave_office)
     settled = _blocking_method(AsyncSMCPAgentClient.settled)
     list_room = _blocking_method(AsyncSMCPAgentClient.list_room)
+    list_computers = _blocking_method(AsyncSMCPAgentClient.list_computers)
 
     # --- tools
 
@@ -177,21 +183,23 @@ class SMCPAgentClient:
         params: Mapping[str, Any] | None = None,
         timeout: int = DEFAULT_TIMEOUT,
         *,
+        approval_timeout: int | None = None,
         req_id: str | None = None,
         on_progress: ProgressCallback | None = None,
         on_question: QuestionCallback | None = None,
         questions: Sequence[str] | None = None,
         meta: Mapping[str, Any] | None = None,
+        save_to: str | os.PathLike[str] | None = None,
     ) -> "CallToolResult":
         """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
 
-        Results, codes and errors are those of `AsyncSMCPAgentClient.call_tool`. Ctrl-C while it waits cancels the call
-        at the computer; so does `cancel` with its `req_id` from another thread.
+        Results, codes, errors and `approval_timeout` are those of `AsyncSMCPAgentClient.call_tool`. Ctrl-C while it
+        waits cancels the call at the computer; so does `cancel` with its `req_id` from another thread.
 
         `on_progress` is called with `(progress, total, message)` in a worker thread; `total` and `message` may be
         `None`. Calls of it never overlap: a slow callback gets the latest report only. Its errors are logged,
         `SystemExit` too. The result waits up to a second for the last report; after it the callback is not called
-        again. `on_question` is called in a worker thread, too; `questions` and `meta` are as there.
+        again. `on_question` is called in a worker thread, too; `questions`, `meta` and `save_to` are as there.
         """
         return self._run(
             self._client.call_tool,
@@ -204,6 +212,8 @@ class SMCPAgentClient:
             on_question=_blocking(on_question) if on_question is not None else None,
             questions=questions,
             meta=meta,
+            approval_timeout=approval_timeout,
+            save_to=save_to,
         )
 
     cancel = _blocking_method(AsyncSMCPAgentClient.cancel)
@@ -240,20 +250,16 @@ class SMCPAgentClient:
     complete = _blocking_method(AsyncSMCPAgentClient.complete)
     answer_question = _blocking_method(AsyncSMCPAgentClient.answer_question)
 
+    # --- skills and files
+
+    get_skills = _blocking_method(AsyncSMCPAgentClient.get_skills)
+    read_skill = _blocking_method(AsyncSMCPAgentClient.read_skill)
+    put_blob = _blocking_method(AsyncSMCPAgentClient.put_blob)
+
     # --- listening
 
-    def on(self, name: str) -> Callable[[_CallbackT], _CallbackT]:
-        """Register a function with `@agent.on("enter_office")`; it runs in a worker thread.
-
-        Valid names are those of the notifications, with or without `notify:`, and `change` and `connection`. Another
-        name raises `ValueError`. The function gets the same argument as the method of `AgentHandler` with that name.
-        """
-
-        def register(callback: _CallbackT) -> _CallbackT:
-            self._client.on(name)(_in_worker_thread(callback))
-            return callback
-
-        return register
+    def _register(self, name: str, callback: Callback) -> None:
+        self._client.on(name)(_in_worker_thread(callback))
 
     # --- across
 

@@ -108,6 +108,10 @@ class AgentHandler(Protocol):
         """The prompts that a computer shares changed; `get_prompts` lists the new ones."""
         return None
 
+    def on_update_skills(self, data: UpdateComputerConfigReq) -> Awaitable[None] | None:
+        """The skills of a computer changed; `get_skills` lists the new ones."""
+        return None
+
     def on_resource_updated(self, data: ResourceUpdatedNotification) -> Awaitable[None] | None:
         """A resource that this agent subscribed to changed: `data["uri"]` of `data["computer"]`."""
         return None

@@ -4,13 +4,16 @@ It knows no prompts, no terminals and no sockets. A program that shows or serves
 answers its `decisions`.
 """
 
+import os
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 from mcp_types import CallToolResult, ReadResourceResult
@@ -21,38 +24,54 @@ from a2c_smcp.computer.calls.tool_calls import ToolCalls
 from a2c_smcp.computer.decisions.book import CALLBACK, Accepted, MissingInput, weight_of_decision
 from a2c_smcp.computer.decisions.callbacks import ConfirmCallback, confirming, resolving
 from a2c_smcp.computer.decisions.questions import QuestionDesk
+from a2c_smcp.computer.decisions.sign_ins import SignInDesk
 from a2c_smcp.computer.decisions.store import Attendance, DecisionStore
+from a2c_smcp.computer.decisions.tool_definitions import ToolDefinitions
+from a2c_smcp.computer.decisions.tool_marks import ToolMarks
 from a2c_smcp.computer.desktop.cutting import MAX_WINDOW, DesktopLimits
 from a2c_smcp.computer.inputs import BaseInputResolver, InputResolver, InputStore, servers_referencing
 from a2c_smcp.computer.inputs.asked import AskedInputResolver
-from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions, Timings
+from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions, ServerWay, Timings
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
 from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.computer.resources.reading import ResourceReader
 from a2c_smcp.computer.resources.shown import ResourceTimings, ShownResources
+from a2c_smcp.computer.rules.deciding import RuleVerdict
+from a2c_smcp.computer.sign_in.sign_ins import SignIns
+from a2c_smcp.computer.sign_in.token_store import SignInStore
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.computer.watching.events import (
     BUFFERED_BYTES,
     BUFFERED_EVENTS,
     ConfigChanged,
+    ConsoleSignIn,
     DecisionAsked,
     DecisionEvent,
     EventHub,
     EventStream,
     OfficeStatus,
     RestartOffered,
+    RulesChanged,
     ServerStatus,
+    ToolListChanged,
 )
 from a2c_smcp.computer.watching.office_states import OfficeStates
 from a2c_smcp.computer.watching.paced_events import PacedEvents
 from a2c_smcp.computer.watching.snapshot import ComputerSnapshot
-from a2c_smcp.errors import ToolNameDuplicatedError
+from a2c_smcp.dialects.bundle_ids import BundleIds
+from a2c_smcp.errors import BadRequestError, ToolNameDuplicatedError
 from a2c_smcp.link.interface import LinkEvent
 from a2c_smcp.smcp import DPEDocumentSummary, GetComputerConfigRet, SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Desktop
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
+
+if TYPE_CHECKING:
+    from a2c_smcp.computer.recording.recorder import Recorder
+    from a2c_smcp.record.writer import RecordWriter
 
 __all__ = ["Computer", "ConfirmCallback"]
 
@@ -76,7 +95,14 @@ class Computer:
     - `max_calls` calls run at a time on one server; the others wait.
     - `max_message` is how many bytes a message with a result may have, `max_window` how many bytes of a window's text
       the desktop shows.
+    - `ways` has servers that are reached in another way than their configs say, such as inside this process.
+    - `skills` is a folder of skills, which agents may list and read. `uploads` is the folder into which agents may put
+      files; without it they cannot.
+    - `sign_in_store` keeps the sign-ins at remote servers, such as a `TokenStore`. Without one they end with the
+      program.
     - `remembered_tools` knows from earlier runs which server has which tool, for calls of tools whose server is down.
+    - `record` writes what happens into `record_file`; with `record_results`, what tools answer, too.
+      With `tell_record_head`, servers that keep a record are told how far it goes.
     """
 
     _confirm_callback: ConfirmCallback | None = None
@@ -99,20 +125,33 @@ class Computer:
         timings: Timings | None = None,
         remembered_tools: RememberedTools | None = None,
         resource_timings: ResourceTimings | None = None,
+        record: "RecordWriter | None" = None,
+        record_results: bool = False,
+        tell_record_head: bool = False,
+        ways: Mapping[SERVER_NAME, ServerWay] | None = None,
+        skills: str | os.PathLike[str] | None = None,
+        uploads: str | os.PathLike[str] | None = None,
+        sign_in_store: SignInStore | None = None,
     ) -> None:
         self.name = name
+        self.skills = None if skills is None else Path(skills)
+        self.uploads = None if uploads is None else Path(uploads)
         self.inputs = InputStore(inputs)
         self._limits = DesktopLimits(max_window, max_message)
         self._events = EventHub()
         self._happened = PacedEvents(self._events.publish)
         self._log, self._offices = CallLog(), OfficeStates()
-        self.decisions = DecisionStore(partial(_publish_decision, self._events))
+        self.decisions = DecisionStore(partial(_publish_decision, weakref.ref(self), self._events))
         self.confirm_callback = confirm_callback
         if input_resolver is not None:
             self.decisions.attend(CALLBACK, {"input"}, resolving(input_resolver)).begin()
         resolver = InputResolver(self.inputs, AskedInputResolver(self.decisions, self._servers_of))
         resource_timings = resource_timings or ResourceTimings()
         self._resources = ShownResources(self._happened, resource_timings, resolver.redaction.quote)
+        redaction = resolver.redaction
+        self._sign_ins = SignIns(
+            SignInDesk(self.decisions), sign_in_store, partial(redaction.learn_value, "a sign-in's secret")
+        )
         self._manager = MCPServerManager(
             resolver,
             ConnectionOptions(
@@ -123,22 +162,45 @@ class Computer:
                 timings=timings or Timings(),
                 redaction=resolver.redaction,
                 asker=QuestionDesk(self.decisions),
+                ways=dict(ways or {}),
+                sign_ins=self._sign_ins,
             ),
             on_event=self._happened,
             on_resources=self._resources.changed,
             auto_connect=auto_connect,
             remembered=remembered_tools,
         )
+        self.record_file = None if record is None else record.file
+        self.told_record = self.record_file if tell_record_head else None
+        """The record whose head is told to servers, if one is."""
+        self._recorder = None if record is None else self._recorded(record, resolver.redaction, record_results)
         self._manager.load(map(_as_written, mcp_servers))
         running = self._manager.book
         self.shared = ResourceReader(
             self._resources, lambda: running.connections, resource_timings.read, resolver.redaction
         )
+        definitions = ToolDefinitions(running)
         self._calls = ToolCalls(
-            self._manager, self.decisions, self._events, self._log, resolver.redaction, self.shared.remember_links
+            self._manager,
+            self.decisions,
+            self._events,
+            self._log,
+            resolver.redaction,
+            definitions,
+            self.shared.remember_links,
+            self._recorder,
         )
+        self._marks = ToolMarks(self._manager.serving, definitions, self.decisions)
         self._shown_config = self._configs()
         self.inputs.subscribe(self._input_changed)
+
+    def _recorded(self, record: "RecordWriter", redaction: Redaction, with_results: bool) -> "Recorder":
+        # Imported here: most programs that use a Computer keep no record.
+        from a2c_smcp.computer.recording.recorder import Recorder
+
+        recorder = Recorder(record, redaction, with_results=with_results)
+        self._events.open(recorder)
+        return recorder
 
     # --- lifecycle
 
@@ -147,6 +209,9 @@ class Computer:
 
         Look at `statuses` next: it has the state of each server. If this is cancelled, nothing is left running.
         """
+        if self._recorder is not None:
+            self._recorder.computer("started", self.name)
+            self.decisions.rules.recall(self._recorder.rule_counts)
         try:
             await self._manager.start_all()
             await self._resources.listed()
@@ -172,8 +237,13 @@ class Computer:
             self.decisions.withdraw(decision.id)
         await self._manager.stop_all()
         with anyio.CancelScope(shield=True):
+            await self._sign_ins.aclose()
             await self._resources.aclose()
-        self._happened.flush()
+            await self.decisions.rules.aclose()
+            self._happened.flush()
+            if self._recorder is not None:
+                self._recorder.computer("stopped", self.name)
+                await self._recorder.aclose()
 
     async def __aenter__(self) -> Self:
         await self.boot_up()
@@ -211,7 +281,8 @@ class Computer:
             ended_calls=self.ended_calls,
             decisions=self.decisions.pending,
             answerers=self.decisions.answerers,
-            allowed=self.decisions.allowed,
+            rules=tuple(self.decisions.rules.listed()),
+            recorded=self.record_file is not None,
         )
 
     # --- what there is
@@ -248,13 +319,18 @@ class Computer:
         return self._log.past(before)
 
     @property
+    def past_call_ids(self) -> frozenset[str]:
+        """The ids of the `past_calls`, without building them."""
+        return self._log.past_ids
+
+    @property
     def offices(self) -> tuple[OfficeStatus, ...]:
         """The state of each connection to a server, with its office."""
         return self._offices.statuses
 
     def get_available_tools(self) -> list[SMCPTool]:
         """The tools that can be called now, as agents see them. Do not change them."""
-        return self._manager.serving.catalogue.tools
+        return self._marks.tools()
 
     @property
     def tool_servers(self) -> dict[TOOL_NAME, SERVER_NAME]:
@@ -274,6 +350,11 @@ class Computer:
     def server_config(self, name: SERVER_NAME) -> dict[str, Any] | None:
         """A server's config as it was written, with its secrets in clear text; `None` for an unknown server."""
         return deepcopy(self._manager.book.configs.get(name))
+
+    @property
+    def bundle_ids(self) -> BundleIds:
+        """The ids by which peers of `a2c-smcp` 0.4 know the servers."""
+        return BundleIds(self._manager.book.configs.values())
 
     async def get_desktop(
         self, size: int | None = None, window: str | None = None, *, max_bytes: int | None = None
@@ -344,8 +425,10 @@ class Computer:
         with self._announcing_config():
             await self._manager.add_or_update_server(_as_written(config), keeps_new=keeps_new)
 
-    async def remove_server(self, name: SERVER_NAME) -> None:
-        """Stop a server and forget it, or raise `NotFoundError`."""
+    async def remove_server(self, name: SERVER_NAME, *, sign_out: bool = False) -> None:
+        """Stop a server and forget it, or raise `NotFoundError`. With `sign_out`, forget the sign-in at it, too."""
+        if sign_out:
+            await self.sign_out(name)
         with self._announcing_config():
             await self._manager.remove_server(name)
 
@@ -361,17 +444,32 @@ class Computer:
         """Stop a server and start it with its config and inputs as they are now. Raises like `start_server`."""
         await self._manager.restart_server(name)
 
+    def begin_sign_in(self, name: SERVER_NAME) -> None:
+        """Ask again for a sign-in that a server waits for. It becomes one of the `decisions`.
+
+        Raises `NotFoundError`, or `BadRequestError` if the server does not wait for one.
+        """
+        if self._manager.book.server(name).state is not ServerState.SIGN_IN:
+            raise BadRequestError(f"the server {name!r} does not wait for a sign-in")
+        if not self.decisions.can_answer("sign_in"):
+            raise BadRequestError("nobody can be asked to sign in")
+        self._sign_ins.begin(name)
+
+    async def is_signed_in(self, name: SERVER_NAME) -> bool:
+        """Whether a token for this server is kept. Raises `NotFoundError`, or `InputNotFoundError`."""
+        sign_in = self._sign_ins.of(await self._manager.rendered(name))
+        return sign_in is not None and await sign_in.is_kept()
+
+    async def sign_out(self, name: SERVER_NAME) -> bool:
+        """Stop a server and delete what is kept of the sign-in at it. Returns whether there was something."""
+        await self._manager.stop_server(name)
+        return await self._sign_ins.forget(await self._manager.rendered(name))
+
     @contextmanager
     def _announcing_config(self) -> Iterator[None]:
-        before = self._manager.book.configs
         try:
             yield
         finally:
-            now = self._manager.book.configs
-            for server in before:
-                if now.get(server) != before[server]:
-                    # `always` was answered for the old config.
-                    self.decisions.ask_again(server)
             self._announce_config()
 
     def _announce_config(self) -> None:
@@ -398,6 +496,23 @@ class Computer:
                 self.decisions.answer(decision.id, Accepted(self.inputs.values[input_id]), by="inputs")
 
     # --- decisions and offices
+
+    async def test_rules(
+        self, tool_name: TOOL_NAME, params: Mapping[str, Any], *, agent: str = "", office: str = ""
+    ) -> RuleVerdict | None:
+        """What the rules say about such a call, which is not made; `None` if no rule matches. Raises as a call does if
+        there is no such tool.
+        """
+        return await self._calls.test_rules(self._manager.validate_tool_call(tool_name), params, agent, office)
+
+    def sleeping_rules(self) -> frozenset[str]:
+        """The ids of the rules that hold for a tool that has changed since they were made."""
+        return self._marks.asleep()
+
+    def rules_changed(self) -> None:
+        """Tell agents that the answers for their tools have changed, if any has."""
+        if self._marks.have_changed():
+            self._happened(ToolListChanged())
 
     @property
     def confirm_callback(self) -> ConfirmCallback | None:
@@ -426,6 +541,10 @@ class Computer:
         if (status := self._offices.close(connection)) is not None:
             self._events.publish(status)
 
+    def console_heard(self, event: ConsoleSignIn) -> None:
+        """A console tells here who comes to it."""
+        self._events.publish(event)
+
     # --- calls
 
     async def execute_tool(
@@ -438,18 +557,22 @@ class Computer:
         *,
         confirmed_by: str | None = None,
         meta: Mapping[str, Any] | None = None,
+        approval_timeout: float | None = None,
     ) -> CallToolResult:
         """Run a tool and return its result. A failure is a result, too, with its code (4001 to 4005, 413) in `meta`.
 
         `req_id` is any text that names the call in logs, events and history. The timeout, in seconds, includes the wait
-        for a confirmation; `None` means no limit. Cancelling the task that waits here cancels the tool.
+        for a confirmation; `None` means no limit. With an `approval_timeout` a person has that many seconds to confirm,
+        and the timeout counts from the start of the tool. Cancelling the task that waits here cancels the tool.
 
         `on_progress` is called with `(progress, total, message)` when the tool reports its progress, and when the call
         waits for its confirmation. It is a plain function that must not block. With `confirmed_by`, nobody is asked: it
         names the place where a person made or confirmed this call already. `meta` becomes the `_meta` of the MCP
         request, without MCP's own keys.
         """
-        return await self._calls.execute(req_id, tool_name, params, timeout, on_progress, confirmed_by, meta)
+        return await self._calls.execute(
+            req_id, tool_name, params, timeout, on_progress, confirmed_by, meta, approval_timeout
+        )
 
     def cancel_call(self, call_id: str, *, by: str | None = None) -> bool:
         """Cancel one of the `running_calls` by its id. Returns whether it was still running.
@@ -463,7 +586,10 @@ def _as_written(config: MCPServerConfig | dict[str, Any]) -> dict[str, Any]:
     return wire_server(config) if isinstance(config, BaseServerConfig) else deepcopy(config)
 
 
-def _publish_decision(events: EventHub, event: DecisionEvent) -> None:
+def _publish_decision(owner: "weakref.ref[Computer]", events: EventHub, event: DecisionEvent) -> None:
     # Not a method: connections hold the decisions, and must not keep a Computer alive that its owner has dropped.
+    computer = owner()
+    if computer is not None and isinstance(event, RulesChanged):
+        computer.rules_changed()
     size = weight_of_decision(event.decision, BUFFERED_BYTES) if isinstance(event, DecisionAsked) else 0
     events.publish(event, size)

@@ -14,10 +14,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
-from a2c_smcp.computer.mcp_clients.masking import MASK
+from a2c_smcp.computer.mcp_clients.masking import MASK, OAUTH_SECRETS
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
 from a2c_smcp.errors import BadRequestError, InvalidDPEURIError, NotFoundError, SMCPError, ToolConfirmationError
 from a2c_smcp.smcp import GetComputerConfigRet, ServerInfo
+from a2c_smcp.utils.secret_names import NAMED_LIKE_A_SECRET
 from a2c_smcp.utils.text import cut
 
 __all__ = ["SHORTEST_LITERAL", "SHORTEST_VALUE", "Redaction", "discreet", "discreet_config", "discreet_error"]
@@ -27,10 +28,6 @@ SHORTEST_VALUE: Final = 4
 #: Shorter values in `env` and `headers` that are not placeholders are redacted only if their key names a secret.
 SHORTEST_LITERAL: Final = 8
 
-_NAMED_LIKE_A_SECRET: Final = re.compile(
-    r"auth|bearer|cookie|credential|jwt|key|passphrase|passwd|password|pat$|pin$|private|pwd|secret|session|signature|token",
-    re.IGNORECASE,
-)
 _SCHEME: Final = re.compile(r"(?:apikey|basic|bearer|digest|token)\s+(\S+)", re.IGNORECASE)
 #: Such values are not secrets, as in `"disabled": "${input:off}"`.
 _SWITCHES: Final = frozenset({"true", "false", "null", "none"})
@@ -61,7 +58,9 @@ class Redaction:
 
     def __init__(self) -> None:
         self._stand_ins: dict[str, str] = {}
-        self._pattern: re.Pattern[str] | None = None
+        #: All secrets in one pattern, and how many they are. Rows of the record are redacted in another thread: what
+        #: is learned while a pattern is made is not in that pattern, and the next use finds that out by the number.
+        self._pattern: tuple[int, re.Pattern[str]] = 0, re.compile("(?!)")
         self._longest = 0
 
     # --- what is secret
@@ -83,28 +82,30 @@ class Redaction:
             for key, value in literals.items() if isinstance(literals, Mapping) else ():
                 if not holds_placeholder(value):
                     self._learn_literal(str(key), str(value))
+        oauth = parameters.get("oauth") if isinstance(parameters, Mapping) else None
+        for key, value in oauth.items() if isinstance(oauth, Mapping) else ():
+            if key in OAUTH_SECRETS and not holds_placeholder(value):
+                self.learn_value(MASK, str(value))
 
     def _learn_literal(self, key: str, value: str) -> None:
-        shortest = SHORTEST_VALUE if _NAMED_LIKE_A_SECRET.search(key) else SHORTEST_LITERAL
+        shortest = SHORTEST_VALUE if NAMED_LIKE_A_SECRET.search(key) else SHORTEST_LITERAL
         self._learn(value, MASK, shortest)
         if credentials := _SCHEME.fullmatch(value):
             self._learn(credentials[1], MASK, SHORTEST_VALUE)
 
     def _learn(self, secret: str, stand_in: str, shortest: int) -> None:
         if len(secret) >= shortest and secret.lower() not in _SWITCHES and not PLACEHOLDER.fullmatch(secret):
-            if secret not in self._stand_ins:
-                self._pattern = None
-                self._longest = max(self._longest, len(secret))
+            self._longest = max(self._longest, len(secret))
             self._stand_ins.setdefault(secret, stand_in)
 
     # --- what may be shown
 
-    def __call__(self, text: str) -> str:
-        """The text without secrets. Of a very long text, only the beginning."""
-        clipped = text[:_LOOKED_AT]
-        if any(secret in clipped for secret in self._stand_ins):
+    def __call__(self, text: str, most: int = _LOOKED_AT) -> str:
+        """The text without secrets. Of a very long text, only the beginning: about `most` characters."""
+        clipped = text[:most]
+        if any(secret in clipped for secret in tuple(self._stand_ins)):
             clipped = self._compiled().sub(lambda match: self._stand_ins[match[0]], clipped)
-        if len(text) <= _LOOKED_AT:
+        if len(text) <= most:
             return clipped
         # The text may be cut inside a secret.
         return clipped[: max(0, len(clipped) - self._longest)] + "…"
@@ -127,9 +128,13 @@ class Redaction:
         """All secrets in one pattern, so that no replacement is taken for a secret. The longest comes first, because
         one secret may be a part of another.
         """
-        if self._pattern is None:
-            self._pattern = re.compile("|".join(map(re.escape, sorted(self._stand_ins, key=len, reverse=True))))
-        return self._pattern
+        count, pattern = self._pattern
+        if count != len(self._stand_ins):
+            secrets = [*self._stand_ins]
+            secrets.sort(key=len, reverse=True)
+            pattern = re.compile("|".join(map(re.escape, secrets)))
+            self._pattern = len(secrets), pattern
+        return pattern
 
 
 def discreet(text: str) -> str:

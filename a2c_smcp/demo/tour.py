@@ -25,6 +25,7 @@ from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer.utils.dpe_uri import build_dpe_uri, parse_dpe_uri
 from a2c_smcp.demo.browser import show_console
+from a2c_smcp.demo.build import can_show_terminals, show_build, write_build
 from a2c_smcp.demo.processes import DemoError, started
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import DPEDocumentSummary
@@ -87,7 +88,7 @@ class _Tour:
                 env = {**env, "XDG_STATE_HOME": folder}  # the memory of the tour's console is deleted with the tour
                 ready = r"has its console at (\S+)[\s\S]*is in office"
             link = await stack.enter_async_context(started("computer", arguments, ready, env))
-            hosts = "two MCP servers" if DOCUMENTS.works else "an MCP server"
+            hosts = "several MCP servers" if DOCUMENTS.works else "an MCP server"
             self._say(f"the computer [bold]{COMPUTER}[/bold] hosts {hosts} and has joined office '{OFFICE}'")
             agent = await stack.enter_async_context(AsyncSMCPAgentClient(url, name="ada", api_key=key))
             await agent.join_office(OFFICE)
@@ -95,6 +96,7 @@ class _Tour:
 
             await self._tools(agent)
             await self._window(agent)
+            await show_build(self._title, self._say, self._show, agent, COMPUTER)
             await self._documents(agent)
             await self._files(agent, Path(folder) / "papers")
             await self._cancel(agent)
@@ -266,6 +268,9 @@ def _write_config(folder: Path) -> Path:
     commands = {"demo": ["a2c_smcp.demo.mcp_server"]}
     if DOCUMENTS.works:
         commands["papers"] = ["a2c_smcp.cli", *serve]
+    if can_show_terminals():
+        shop = write_build(folder)
+        commands["windows"] = ["a2c_smcp.cli", "windows", "--terminals", "--in", str(shop), "--host", "demo.windows"]
     servers = [
         {
             "name": name,

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import aiohttp
 
+from a2c_smcp.dialects.handshake import Dialect, announces_ours, max_payload_in
 from a2c_smcp.errors import SMCPError, UnauthorizedError, error_from_payload
 from a2c_smcp.link.proxies import Proxy
 from a2c_smcp.packet_text import encode_ack, read_event, read_head
@@ -23,10 +24,10 @@ from a2c_smcp.packets import SMCPPacket
 from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.utils import engineio_internals, socketio_internals
 from a2c_smcp.utils.engineio_internals import CLOSE, MESSAGE, PING, PONG, UPGRADE, Packet
-from a2c_smcp.utils.socketio_internals import ACK, DISCONNECT, EVENT
-from a2c_smcp.wire import codec
+from a2c_smcp.utils.socketio_internals import ACK, CONNECT, DISCONNECT, EVENT
+from a2c_smcp.wire import codec, size_of
 
-__all__ = ["ANSWERED_ON", "Connection"]
+__all__ = ["ANSWERED_ON", "Connection", "posts"]
 
 logger = logging.getLogger(__name__)
 # python-socketio and engineio log every packet at INFO, also the first one, which carries the key. They log every
@@ -43,6 +44,9 @@ _MESSAGE: Final = str(MESSAGE)
 _PROBE: Final = f"{PING}probe"
 _PROBED: Final = f"{PONG}probe"
 _UPGRADE: Final = str(UPGRADE)
+#: Between two packets of one polling payload, and how many of them other servers take at once.
+_SEPARATOR: Final = "\x1e"
+_MOST_PACKETS: Final = 16
 #: How long moving from polling to a websocket may take.
 _UPGRADE_SECONDS: Final = 3.0
 
@@ -59,11 +63,15 @@ class Connection(socketio_internals.AsyncClient):
         max_message: int,
         proxy: Proxy | None = None,
         tls: ssl.SSLContext | None = None,
+        connector: Callable[[], aiohttp.BaseConnector] | None = None,
     ) -> None:
         def session() -> aiohttp.ClientSession:
-            connector = aiohttp.TCPConnector(ssl=tls or True)
+            way = connector() if connector is not None else aiohttp.TCPConnector(ssl=tls or True)
             return aiohttp.ClientSession(
-                connector=connector, proxy=proxy.url if proxy else None, middlewares=[_send_once]
+                connector=way,
+                proxy=proxy.url if proxy else None,
+                middlewares=[_send_once],
+                ws_response_class=_GreetedWebSocket,
             )
 
         super().__init__(
@@ -75,6 +83,8 @@ class Connection(socketio_internals.AsyncClient):
             http_session=session,
             websocket_extra_options={"max_msg_size": max_message},
         )
+        self.new_http_session = session
+        """Makes an HTTP session with the proxy and the certificates of this connection."""
         self.eio.on_message = self._take
         self.name = f"connection {next(_numbers)}"
         """What the requests that wait for an answer here are filed under."""
@@ -84,6 +94,11 @@ class Connection(socketio_internals.AsyncClient):
         """Done when the connection has ended; its result is the reason."""
         self.told_to_move: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         """Done when the server has said that it is about to stop; its result is in how many seconds."""
+        self.key: str | None = None
+        """The key or the token that it shows."""
+        self.dialect = Dialect.OLDER
+        """What the server speaks."""
+        self._max_message = max_message
         self.refusal: SMCPError | None = None
         """Why the server refused the connection."""
         self.on("connect_error", self._on_refused, namespace=SMCP_NAMESPACE)
@@ -95,6 +110,12 @@ class Connection(socketio_internals.AsyncClient):
         """Why a request or a websocket did not get through. The libraries only tell that it did not."""
         failure: Exception | None = self.eio.failure
         return failure
+
+    @property
+    def max_message(self) -> int:
+        """The largest message that may be sent here: a larger one would end the connection."""
+        most = self.eio.max_payload
+        return self._max_message if most is None else min(most, self._max_message)
 
     @property
     def is_answering(self) -> bool:
@@ -134,6 +155,8 @@ class Connection(socketio_internals.AsyncClient):
     def _take(self, text: str) -> bool:
         """Take a message, in the order of arrival; `False` leaves it to python-socketio."""
         head = read_head(text)
+        if head.packet_type == CONNECT and announces_ours(codec.loads(head.body) if head.body else None):
+            self.dialect = Dialect.OURS
         if head.namespace != SMCP_NAMESPACE or head.packet_type not in (EVENT, ACK) or self.awaits_attachments:
             return False
         if head.packet_type == ACK:
@@ -168,6 +191,8 @@ class _Engine(engineio_internals.AsyncClient):
 
     on_message: Callable[[str], bool]
     failure: Exception | None = None
+    max_payload: int | None = None
+    """The largest message that the server takes, if it says so."""
 
     async def send(self, data: str) -> None:
         if self.ws is None or self.state != "connected":
@@ -193,7 +218,10 @@ class _Engine(engineio_internals.AsyncClient):
         if self.http is None or self.http.closed:
             self.http = self.http_factory()
         try:
-            response = await self._request_once(method, url, headers, body, timeout)
+            for part in [body] if body is None else posts(body, self.max_payload):
+                response = await self._request_once(method, url, headers, part, timeout)
+                if response.status >= 400:
+                    break
         except (aiohttp.ClientError, TimeoutError) as error:
             self.failure = error
             if self.state == "connected" and not self.http.closed:
@@ -202,6 +230,8 @@ class _Engine(engineio_internals.AsyncClient):
         if response.status >= 400:
             said = (await response.read())[:200].decode("utf-8", "replace")
             self.failure = aiohttp.ClientResponseError(response.request_info, (), status=response.status, message=said)
+        elif not self.sid:
+            self.max_payload = max_payload_in((await response.read()).decode("utf-8", "replace"))
         return response
 
     async def _request_once(
@@ -223,7 +253,9 @@ class _Engine(engineio_internals.AsyncClient):
         if self.sid:
             return await self._upgrade(url, headers, path)
         try:
-            return await super().open_websocket(url, headers, path)
+            opened = await super().open_websocket(url, headers, path)
+            self.max_payload = max_payload_in(self.ws.greeting)
+            return opened
         except engineio_internals.ConnectionError as error:
             if isinstance(cause := error.__context__, Exception):
                 self.failure = cause
@@ -273,6 +305,21 @@ class _Engine(engineio_internals.AsyncClient):
             return True
 
 
+def posts(body: str, most: int | None) -> list[str]:
+    """The packets of a polling payload, in as many bodies as a server needs. It ends the session over one that is
+    larger than it said (`most`), or that has more than sixteen packets.
+    """
+    bodies, parts, room = list[str](), list[str](), 0
+    for packet in body.split(_SEPARATOR):
+        size = size_of(packet) + 1
+        if parts and (len(parts) == _MOST_PACKETS or (most is not None and size > room)):
+            bodies.append(_SEPARATOR.join(parts))
+            parts = []
+        room = (room if parts else (most or 0) + 1) - size
+        parts.append(packet)
+    return [*bodies, _SEPARATOR.join(parts)]
+
+
 async def _send_once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
     """Keeps aiohttp from sending a GET again when the kept connection was cut. A poll takes messages from the
     server. The messages in the answer that was cut off would be lost unnoticed.
@@ -283,6 +330,18 @@ async def _send_once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHand
         raise  # nothing was sent
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise aiohttp.ClientConnectionError(str(error)) from error
+
+
+class _GreetedWebSocket(aiohttp.ClientWebSocketResponse):
+    """A websocket that remembers its first message, in which the server greets. Engine.IO forgets most of it."""
+
+    greeting: str | None = None
+
+    async def receive(self, timeout: float | None = None) -> aiohttp.WSMessage:
+        message = await super().receive(timeout)
+        if self.greeting is None:
+            self.greeting = message.data if isinstance(message.data, str) else ""
+        return message
 
 
 class _Inbox:

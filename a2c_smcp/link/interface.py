@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
+from a2c_smcp.dialects.handshake import Dialect
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.link.server_urls import check_server_url
 from a2c_smcp.link.transports import Transport, Way
@@ -17,11 +18,13 @@ __all__ = [
     "Disconnected",
     "Handler",
     "Joined",
+    "KeySource",
     "Left",
     "LinkEvent",
     "LinkFactory",
     "LinkOptions",
     "Membership",
+    "Refused",
     "RejoinFailed",
 ]
 
@@ -78,6 +81,10 @@ class RejoinFailed:
 
 LinkEvent: TypeAlias = Connected | Disconnected | Joined | Left | RejoinFailed
 Handler: TypeAlias = Callable[[Any], Awaitable[Any]]
+Refused: TypeAlias = Callable[[object, Any, SMCPError], dict[str, Any]]
+"""What is answered to an event with this name and payload that has failed."""
+KeySource: TypeAlias = Callable[[], str | Awaitable[str | None] | None]
+"""Gives the key or the token to show now; `None` for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +94,9 @@ class LinkOptions:
     url: str
     """`https://host[:port]`, or `http://` without TLS. Any other text raises `BadRequestError`. A path belongs to a
     proxy in front of the server."""
-    api_key: str | None = field(default=None, repr=False)
-    """The key that the server asks for; `None` for a server without keys."""
+    api_key: "str | KeySource | None" = field(default=None, repr=False)
+    """The key or the token that the server asks for; `None` for a server without keys. A function, sync or async, is
+    called for every connection, and again before the token that it gave ends. It raises `SMCPError` if it has none."""
     api_key_header: str = "x-api-key"
     """The header that carries the key."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -119,12 +127,15 @@ class LinkOptions:
     office: str | None = None
     """The office that will be joined, for a load balancer in front of several servers. It goes into the URL as
     `?office=…`, so that one server gets the whole office. `join` is still to be called."""
+    connector: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
+    """Makes the `aiohttp.BaseConnector` of each connection, for a server that is not reached over TCP. Proxies and
+    certificates are then its own business."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.url, str):
             raise TypeError(f"url must be a text, not {self.url!r}; is an environment variable not set?")
-        if not isinstance(self.api_key, str | None):
-            raise TypeError(f"api_key must be a text or None, not {type(self.api_key).__name__}")
+        if not isinstance(self.api_key, str | None) and not callable(self.api_key):
+            raise TypeError(f"api_key must be a text, a function or None, not {type(self.api_key).__name__}")
         check_server_url(self.url)
 
 
@@ -149,6 +160,10 @@ class AnyLink(Protocol):
 
     @property
     def problem(self) -> SMCPError | None: ...
+
+    @property
+    def dialect(self) -> Dialect:
+        """What the server speaks."""
 
     async def open(self) -> None: ...
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutError, SMCPError, error_from_reason
 from a2c_smcp.link.connection import Connection
-from a2c_smcp.link.interface import Handler, Joined, Left, LinkEvent, LinkOptions, Membership, RejoinFailed
+from a2c_smcp.link.interface import Handler, Joined, Left, LinkEvent, LinkOptions, Membership, Refused, RejoinFailed
 from a2c_smcp.link.server_link import ServerLink
 from a2c_smcp.packet_text import read_ack
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing, passes
@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 class OfficeLink(ServerLink):
     """`async with OfficeLink(options, handlers) as link`. Handlers answer what the server sends; their result is acked.
 
-    `on_event` hears of connections and memberships as they come and go. Every error that is sent to the server goes
-    through `leaving` first, which may take secrets out.
+    `on_event` hears of connections and memberships as they come and go. Every error that is sent to the server is
+    made by `refused`, which may take secrets out. `resume` is the secret of a place that this client takes over.
     """
 
     def __init__(
@@ -33,17 +33,19 @@ class OfficeLink(ServerLink):
         handlers: Mapping[str, Handler],
         *,
         on_event: Callable[[LinkEvent], None] = lambda _: None,
-        leaving: Callable[[SMCPError], SMCPError] = lambda error: error,
+        refused: Refused | None = None,
+        resume: str | None = None,
     ) -> None:
-        super().__init__(options, handlers, on_event, leaving)
+        super().__init__(options, handlers, on_event, refused)
         self.membership: Membership | None = None
         """Where this client is, or will be again as soon as it can."""
         self._in_office = False
         self._was_in_office = False
         self._changing = asyncio.Lock()
         """Held for a join, a leave or a rejoin, so that they do not overtake each other."""
+        self._has_let_go = False
         self._attempts: set[asyncio.Task[None]] = set()
-        self._resume = secrets.token_urlsafe(32)
+        self.resume = resume or secrets.token_urlsafe(32)
         """With this secret a new connection of this client takes its place over, at any server process."""
 
     @property
@@ -65,6 +67,12 @@ class OfficeLink(ServerLink):
     def keep_trying(self) -> None:
         """From now on no refusal is final: connect and join again until it works, as with `attend`."""
         self._attending = True
+
+    def let_go(self) -> None:
+        """Another process has this place, or is about to take it over. Requests that wait are still answered here. When
+        the server ends this connection, no other one is opened. Close a link that has none.
+        """
+        self.membership, self._is_last, self._has_let_go = None, True, True
 
     async def join(self, membership: Membership) -> None:
         """Join an office, or raise the class of the refusal's code. From now on every reconnect joins it again.
@@ -156,7 +164,7 @@ class OfficeLink(ServerLink):
             "role": membership.role,
             "name": membership.name,
             "office_id": membership.office_id,
-            "resume": self._resume,
+            "resume": self.resume,
         }
         ack = await self._exchange(connection, JOIN_OFFICE_EVENT, request, self.options.membership_timeout)
         _raise_refusal(tuple(read_ack(ack)))
@@ -173,6 +181,9 @@ class OfficeLink(ServerLink):
         async with self._changing:
             if self.membership is not None and self._in_office:
                 await self._join_over(connection, self.membership)
+
+    async def _move(self, old: Connection) -> Connection | None:
+        return None if self._has_let_go else await super()._move(old)
 
     async def _stay(self, connection: Connection) -> str:
         """Join again if there is an office to be in, until the connection drops."""

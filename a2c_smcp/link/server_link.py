@@ -8,12 +8,14 @@ import asyncio
 import itertools
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, Self
 
 import socketio
 
+from a2c_smcp.dialects.handshake import Dialect
 from a2c_smcp.errors import (
     BadRequestError,
     ConnectionLostError,
@@ -22,10 +24,12 @@ from a2c_smcp.errors import (
     RequestTimeoutError,
     SMCPError,
     UnauthorizedError,
+    error_from_payload,
 )
 from a2c_smcp.link.connecting import connect, shown_url
 from a2c_smcp.link.connection import ANSWERED_ON, Connection
-from a2c_smcp.link.interface import Connected, Disconnected, Handler, LinkEvent, LinkOptions
+from a2c_smcp.link.interface import Connected, Disconnected, Handler, LinkEvent, LinkOptions, Refused
+from a2c_smcp.link.renewing import renew_token
 from a2c_smcp.link.retiring import MOVING, RetiredConnections
 from a2c_smcp.link.supervision import First, Supervisor
 from a2c_smcp.link.transports import Way
@@ -33,7 +37,7 @@ from a2c_smcp.packet_text import encode_event, read_ack
 from a2c_smcp.relay.asks import Ask, AskTable
 from a2c_smcp.relay.futures import reject_lost, resolve
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing
-from a2c_smcp.smcp import MOVING_NOTIFICATION, SMCP_NAMESPACE, Moving
+from a2c_smcp.smcp import AUTHENTICATE_EVENT, MOVING_NOTIFICATION, SMCP_NAMESPACE, Moving
 from a2c_smcp.tracing.switch import TRACING
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.utils.limited_log import LimitedLog
@@ -63,7 +67,7 @@ class ServerLink:
         options: LinkOptions,
         handlers: Mapping[str, Handler],
         on_event: Callable[[LinkEvent], None],
-        leaving: Callable[[SMCPError], SMCPError],
+        refused: Refused | None = None,
     ) -> None:
         self.options = options
         self.way: Way | None = None
@@ -72,7 +76,7 @@ class ServerLink:
         """Why the last attempt to connect or to join failed, or why the connection ended; `None` when all is well."""
         self._handlers = dict(handlers)
         self._on_event = on_event
-        self._leaving = leaving
+        self._refused = refused or (lambda _event, _data, error: error.payload())
         self._refusals = LimitedLog(logger, per_second=20)
         self._supervisor = Supervisor(self._supervise, "a2c-link")
         self._connection: Connection | None = None
@@ -82,6 +86,8 @@ class ServerLink:
         """How many websockets in a row were cut soon after they connected. After three, `auto` polls."""
         self._attending = False
         """Whether to try for ever, also after refusals."""
+        self._is_last = not options.reconnect
+        """Whether to open no other connection when this one ends."""
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -93,6 +99,18 @@ class ServerLink:
     @property
     def connected(self) -> bool:
         return self._connection is not None
+
+    @property
+    def max_message(self) -> int:
+        """The largest message of this side: that of the connection whose request is answered, or of the present one."""
+        connection = ANSWERED_ON.get() or self._connection
+        return self.options.max_message if connection is None else connection.max_message
+
+    @property
+    def dialect(self) -> Dialect:
+        """What the server speaks. In the task that answers a request, the server which sent that request."""
+        connection = ANSWERED_ON.get() or self._connection
+        return Dialect.OURS if connection is None else connection.dialect
 
     @property
     def _office(self) -> str | None:
@@ -133,8 +151,8 @@ class ServerLink:
         answered: asyncio.Future[str] = self._supervisor.check_loop().create_future()
         ask = Ask(next(_ack_ids), answered, target=connection.name)
         text = encode_event(SMCP_NAMESPACE, event, data, ask.id)
-        if exceeds(text, self.options.max_message):
-            raise PayloadTooLargeError(f"{event} has more than {self.options.max_message} bytes")
+        if exceeds(text, connection.max_message):
+            raise PayloadTooLargeError(f"{event} has more than {connection.max_message} bytes")
         self._asks.ask(ask)
         try:
             async with asyncio.timeout(timeout):
@@ -169,15 +187,16 @@ class ServerLink:
             if reply is None:
                 return None
             encoded = reply if isinstance(reply, Encoded) else Encoded(codec.dumps(reply))
-            checked_size(f"the reply to {event}", encoded.text, self.options.max_message)
+            checked_size(f"the reply to {event}", encoded.text, self.max_message)
             return encoded
         except SMCPError as error:
             self._refusals.warn(_ASKED, "refused %s, req_id %s: %s", in_log(event), req_id, on_one_line(error))
-            return self._leaving(error).payload()
+            return self._refused(event, args[0] if args else None, error)
         except Exception:
             # The last boundary: python-socketio sends no ack when a handler raises, and the caller would wait for ever.
             self._refusals.exception(_ASKED, "failed to handle %s, req_id %s", in_log(event), req_id)
-            return InternalError("this client failed to handle the request; its log says why").payload()
+            failure = InternalError("this client failed to handle the request; its log says why")
+            return self._refused(event, args[0] if args else None, failure)
 
     def _told_to_move(self, data: Any) -> None:
         request: Moving = parse(MOVING_NOTIFICATION, data)
@@ -223,7 +242,7 @@ class ServerLink:
                     first.set_result(None)
                 self._tell(Connected(self.options.url, self.way))
                 await self._disconnect(await self._stay(connection))
-                if not self.options.reconnect:
+                if self._is_last:
                     return
         finally:
             await self._retired.close()
@@ -235,7 +254,13 @@ class ServerLink:
         return self._connection
 
     async def _new_connection(self) -> tuple[Connection, Way]:
-        make = partial(Connection, self._dispatch, partial(resolve, self._asks), self.options.max_message)
+        make = partial(
+            Connection,
+            self._dispatch,
+            partial(resolve, self._asks),
+            self.options.max_message,
+            connector=self.options.connector,
+        )
         return await connect(self.options, self._office, make, websockets_are_cut=self._cuts >= 3)
 
     async def _stay(self, connection: Connection) -> str:
@@ -244,7 +269,8 @@ class ServerLink:
         started = loop.time()
         while True:
             ends: set[asyncio.Future[Any]] = {connection.dropped, connection.told_to_move}
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            async with self._renewing(connection):
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if connection.dropped.done() or (successor := await self._move(connection)) is None:
                 break
             connection, started = successor, loop.time()
@@ -253,6 +279,22 @@ class ServerLink:
         is_websocket = self.way is not None and self.way.transport == "websocket"
         self._cuts = self._cuts + 1 if short and is_websocket else 0
         return reason
+
+    @asynccontextmanager
+    async def _renewing(self, connection: Connection) -> AsyncIterator[None]:
+        """Bring a new token before the old one ends, as long as the block lasts."""
+        task = asyncio.create_task(renew_token(connection, self.options, self._authenticate))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _authenticate(self, connection: Connection, token: str) -> SMCPError | None:
+        """Show a new token. Returns why it is refused."""
+        ack = await self._exchange(connection, AUTHENTICATE_EVENT, {"token": token}, self.options.membership_timeout)
+        args = read_ack(ack)
+        return error_from_payload(args[0]) if args else None
 
     async def _move(self, old: Connection) -> Connection | None:
         """Open a second connection, and leave the first one. Returns `None` if that does not work in time."""
@@ -296,4 +338,4 @@ class ServerLink:
         self.problem = ConnectionLostError(f"the connection to the server was lost: {reason}")
         reject_lost(self._asks, connection.name, partial(ConnectionLostError, self.problem.message))
         await connection.dispose()
-        self._tell(Disconnected(reason, final=final or not self.options.reconnect))
+        self._tell(Disconnected(reason, final=final or self._is_last))

@@ -5,10 +5,11 @@ from urllib.parse import urlsplit
 
 from a2c_smcp.errors import BadRequestError
 
-__all__ = ["check_server_url"]
+__all__ = ["check_server_url", "normal_url"]
 
 #: Socket.IO reads `ws` as `http` and `wss` as `https`, so they are not refused.
 _SCHEMES: Final = ("http", "https", "ws", "wss")
+_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 
 def check_server_url(url: str) -> None:
@@ -30,3 +31,13 @@ def _hint(url: str) -> str:
     is_plain = url.isprintable() and not any(mark in url for mark in "@?#") and "//" not in url
     is_address = not url.lower().startswith(("http:", "https:", "ws:", "wss:")) and _can_be_reached(meant)
     return f"; did you mean {meant}?" if is_plain and is_address else ""
+
+
+def normal_url(url: str) -> str:
+    """The URL in one spelling: `http://host`, `HTTP://Host/` and `http://host:80` are the same."""
+    scheme, separator, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    user, at, address = host.rpartition("@")
+    scheme = scheme.lower()
+    address = address.lower().removesuffix(_DEFAULT_PORTS.get(scheme, "\0"))
+    return f"{scheme}{separator}{user}{at}{address}{slash}{path}".rstrip("/")

@@ -3,13 +3,16 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Final
 
 from a2c_smcp.errors import ConnectionLostError
 
 __all__ = ["First", "Supervisor"]
 
 logger = logging.getLogger(__name__)
+
+#: Seconds after which work that has not ended is cancelled once more. Its own end takes less.
+_CANCEL_AGAIN: Final = 5.0
 
 First = asyncio.Future[None]
 """Has a result once there was a connection, or the error of the first attempt."""
@@ -50,9 +53,11 @@ class Supervisor:
     async def close(self) -> None:
         """Cancel the work and wait for its end. Safe to call twice, and from any task."""
         task, self._task = self._task, None
-        if task is not None:
+        while task is not None and not task.done():
+            # Once may not be enough: `asyncio.wait_for` of Python 3.11, which libraries use, loses a cancellation if
+            # what it waits for ends at the same moment.
             task.cancel()
-            await asyncio.wait({task})
+            await asyncio.wait({task}, timeout=_CANCEL_AGAIN)
 
     def check_loop(self) -> asyncio.AbstractEventLoop:
         """The running loop. Raises `RuntimeError` if the work runs in another one."""

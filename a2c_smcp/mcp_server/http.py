@@ -3,8 +3,9 @@
 import hashlib
 import hmac
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import anyio
@@ -20,6 +21,7 @@ from a2c_smcp.web.http_surface import SurfaceConfig
 from a2c_smcp.web.uvicorn_server import GracefulServer, listen
 
 if TYPE_CHECKING:
+    from a2c_smcp.mcp_server.people import TokenGate
     from a2c_smcp.mcp_server.server import ContextServer
 from a2c_smcp.terminal.screen import say
 
@@ -29,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 _SESSION_HEADER = "mcp-session-id"
 _CLOSE_SECONDS = 2
+#: Where a request has the moment at which its token ends.
+_EXPIRES_AT = "a2c_smcp.expires_at"
 #: Bytes of one request.
 _MAX_REQUEST = 16 * 2**20
 
@@ -49,6 +53,10 @@ class Gate:
             raise ValueError("a bearer token is a text of printable ASCII characters without blanks")
         self._hosts = AllowedHosts(hosts)
         self._token = None if token is None else _digest(token)
+
+    @property
+    def has_token(self) -> bool:
+        return self._token is not None
 
     def refusal(self, headers: Iterable[tuple[str, str]]) -> Refusal | None:
         """Why a request with these headers is refused; `None` if it is let in. The names of the headers are in lower
@@ -75,7 +83,8 @@ class HttpApp:
 
     On its own, its lifespan starts it. Mounted in another application, that application's lifespan has to enter
     `running()`. It answers at `path`, below its mount point. `hosts` and `token` are as in `Gate`. `stall_seconds` is
-    how long a client may leave a message unread before its request is ended.
+    how long a client may leave a message unread before its request is ended. `people` lets hosts in with tokens of an
+    issuer, beside the `token`.
     """
 
     def __init__(
@@ -86,8 +95,10 @@ class HttpApp:
         hosts: Iterable[str] = (),
         token: str | None = None,
         stall_seconds: float = 60.0,
+        people: "TokenGate | None" = None,
     ) -> None:
         self._server = server
+        self._people = people
         self._path = path.rstrip("/")
         self._gate = Gate(hosts, token)
         self._stall_seconds = stall_seconds
@@ -137,7 +148,9 @@ class HttpApp:
         given = values_by_name(
             (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]
         )
-        if scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/") != self._path:
+        path = scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/")
+        describes = self._people is not None and self._people.describes(path)
+        if path != self._path and not describes:
             await _respond(send, Refusal(404, f"not found; the MCP endpoint is {self._path or '/'}"))
             return
         if (refusal := self._gate.wrong_name(given)) is not None:
@@ -148,8 +161,11 @@ class HttpApp:
             vouch(scope, False)
             await send({"type": "http.response.start", "status": 204, "headers": cors.preflight(given)})
             await send({"type": "http.response.body", "body": b""})
-        elif (refusal := self._gate.wrong_token(given)) is not None:
-            await self._refuse(scope, send, refusal)
+        elif describes:
+            vouch(scope, False)
+            await self._describe(send)
+        elif (refusal := await self._wrong_credentials(scope, given)) is not None:
+            await self._refuse(scope, send, refusal, self._challenge(refusal, given))
         elif (manager := self._manager) is None:
             self._log.warn("such requests", _NOT_RUNNING)
             await _respond(send, Refusal(503, "not running"))
@@ -158,10 +174,32 @@ class HttpApp:
             session_id = given.get(_SESSION_HEADER, [None])[-1] if scope["method"] == "GET" else None
             await self._serve(manager, session_id, scope, receive, send)
 
-    async def _refuse(self, scope: ASGIMessage, send: Send, refusal: Refusal) -> None:
+    async def _wrong_credentials(self, scope: ASGIMessage, given: Mapping[str, Sequence[str]]) -> Refusal | None:
+        """Why a request is refused. Of one that is let in with a token of an issuer, the scope has the person."""
+        if self._people is None:
+            return self._gate.wrong_token(given)
+        if self._gate.has_token and self._gate.wrong_token(given) is None:
+            return None
+        outcome = await self._people.admit(given)
+        if isinstance(outcome, Refusal):
+            return outcome
+        # mcp ties sessions to this user.
+        scope["user"], scope[_EXPIRES_AT] = outcome[0], outcome[1].expires_at
+        return None
+
+    def _challenge(self, refusal: Refusal, given: Mapping[str, Sequence[str]]) -> str:
+        return "Bearer" if self._people is None else self._people.challenge(refusal, given)
+
+    async def _describe(self, send: Send) -> None:
+        assert self._people is not None
+        headers = [(b"content-type", b"application/json"), (b"cache-control", b"max-age=300")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": self._people.description()})
+
+    async def _refuse(self, scope: ASGIMessage, send: Send, refusal: Refusal, challenge: str = "Bearer") -> None:
         vouch(scope, False)
         self._log.warn("refused requests", "refused a request: %s", refusal.reason)
-        await _respond(send, refusal)
+        await _respond(send, refusal, challenge)
 
     async def _serve(
         self,
@@ -211,6 +249,9 @@ class HttpApp:
         with anyio.CancelScope() as exchange:
             if stream_of is not None:
                 self._streams.add(exchange)
+                if (until := scope.get(_EXPIRES_AT)) is not None:
+                    # The stream of notifications ends with the token that opened it. Its client opens another one.
+                    exchange.deadline = anyio.current_time() + max(0.0, until - time.time())
             try:
                 await manager.handle_request(scope, received, watched)
             finally:
@@ -234,10 +275,10 @@ def _with_headers(send: Send, headers: cors.Headers) -> Send:
     return sending
 
 
-async def _respond(send: Send, refusal: Refusal) -> None:
+async def _respond(send: Send, refusal: Refusal, challenge: str = "Bearer") -> None:
     headers = [(b"content-type", b"text/plain; charset=utf-8")]
     if refusal.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
+        headers.append((b"www-authenticate", challenge.encode("latin-1", "replace")))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": f"{refusal.reason}\n".encode()})
 
@@ -254,31 +295,35 @@ async def serve(
     hosts: Iterable[str] = (),
     path: str = "/mcp",
     ready: Callable[[str], None] | None = None,
+    people: "Callable[[str], TokenGate] | None" = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM.
 
     Port 0 means that the system picks one. `ready` gets the address; without `ready` it is printed on stderr. To serve
-    other machines, give a `token` and the `hosts` by which they reach this one.
+    other machines, give a `token` and the `hosts` by which they reach this one. `people` makes the gate for tokens of
+    an issuer, from the address.
     """
     if not is_loopback(host):
-        if token is None:
+        if token is None and people is None:
             raise ValueError(
                 f"refusing to serve {host} without a token: every machine that reaches it could use this server"
             )
         hosts = [*hosts, *([] if is_unspecified(host) else [host])]
         if not hosts:
             raise ValueError(f"say by which names {host} is reached, as in hosts=['docs.example.com'], or hosts=['*']")
-    app = HttpApp(server, path=path, hosts=hosts, token=token)
     with listen(host, port) as listener:
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listener.getsockname()[1]}{path}"
+        gate = None if people is None else people(address)
+        app = HttpApp(server, path=path, hosts=hosts, token=token, people=gate)
         tell = ready or (lambda url: say(f"{server.name} ready on {url}", err=True))
 
         async def ending() -> None:
             app.end_streams()
 
         config = SurfaceConfig(app, timeout_graceful_shutdown=_CLOSE_SECONDS)
-        await GracefulServer(config, ready=lambda: tell(address), ending=ending).serve([listener])
+        async with nullcontext() if gate is None else gate.checker:
+            await GracefulServer(config, ready=lambda: tell(address), ending=ending).serve([listener])
 
 
 def _digest(secret: str) -> bytes:

@@ -3,22 +3,28 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
+from a2c_smcp.agent.for_models.office_agent import OfficeAgent
+from a2c_smcp.agent.for_models.tool_names import checked_labels
 from a2c_smcp.agent.seat.place import NotSharedError
 from a2c_smcp.agent.seat.seat_link import shared_seat
+from a2c_smcp.errors import BadRequestError, ForbiddenError
 from a2c_smcp.link.interface import LinkFactory, LinkOptions
-from a2c_smcp.office_mcp.agent import OfficeAgent
-from a2c_smcp.office_mcp.tool_names import checked_labels
+from a2c_smcp.oidc.metadata import checked_url
 from a2c_smcp.terminal.quick_end import quick_imports
 from a2c_smcp.utils.loops import fast_command_loop
+from a2c_smcp.utils.reloading import FileReloads, ReloadPart
 from a2c_smcp.web.hosts import is_loopback, is_unspecified
 
 if TYPE_CHECKING:
+    from a2c_smcp.mcp_server.people import TokenGate
     from a2c_smcp.office_mcp.tools import SearchMode
 from a2c_smcp.terminal.screen import say
 
@@ -39,6 +45,11 @@ class HttpOptions:
     token: str | None = field(default=None, repr=False)
     """If it is `None`, a new token is made and printed. `NO_TOKEN` lets hosts in without one, on loopback only."""
     allowed_hosts: tuple[str, ...] = ()
+    oidc: str | None = None
+    """The issuer whose tokens let people in, too."""
+    oidc_audiences: tuple[str, ...] = ()
+    """What tokens call this server. The first one is the URL by which hosts reach it; without any, its own address."""
+    oidc_rules: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +63,7 @@ class OfficeOptions:
     short_names: Mapping[str, str] = field(default_factory=dict)
     search: "SearchMode" = "auto"
     timeout: int = 300
+    approval_timeout: int | None = None
     http: HttpOptions | None = None
 
 
@@ -69,6 +81,19 @@ def run(options: OfficeOptions) -> None:
 
 def _check_names(http: HttpOptions) -> None:
     """The kit refuses this, too, but in words for programmers."""
+    if http.oidc is None and (http.oidc_audiences or http.oidc_rules):
+        raise ValueError("--oidc-audience and --oidc-rules need --oidc")
+    if http.oidc is not None and http.token == NO_TOKEN:
+        raise ValueError("--http-token none lets everybody in: leave it out with --oidc")
+    if http.oidc is not None and not http.oidc_audiences and not is_loopback(http.host):
+        raise ValueError("--oidc needs --oidc-audience, the URL by which hosts reach this server, as https://host/mcp")
+    try:
+        if http.oidc is not None:
+            checked_url(http.oidc, "--oidc")
+        for audience in http.oidc_audiences[:1]:
+            checked_url(audience, "--oidc-audience")
+    except BadRequestError as error:
+        raise ValueError(error.message) from None
     if is_unspecified(http.host) and not http.allowed_hosts:
         ways = "as in --allowed-host mcp.example.com, or --allowed-host '*' for all"
         raise ValueError(f"say by which names {http.host} is reached, {ways}")
@@ -84,7 +109,7 @@ async def _serve(options: OfficeOptions) -> None:
     async with seated(options.link, options.office, options.name) as agent:
         # Importing mcp takes half a second. The office is joined meanwhile.
         await asyncio.to_thread(_import_mcp)
-        from a2c_smcp.office_mcp.remembered_office import remembered_office
+        from a2c_smcp.agent.for_models.remembered_office import remembered_office
         from a2c_smcp.office_mcp.server import office_server
 
         server = office_server(
@@ -93,6 +118,7 @@ async def _serve(options: OfficeOptions) -> None:
             short_names=options.short_names,
             search=options.search,
             timeout=options.timeout,
+            approval_timeout=options.approval_timeout,
             memory=remembered_office(options.link.url, options.office, options.computer),
         )
         if options.http is None:
@@ -103,28 +129,71 @@ async def _serve(options: OfficeOptions) -> None:
         from a2c_smcp.mcp_server import http
 
         token, shown = _token(options.http)
+        people, parts = (None, []) if options.http.oidc is None else _gate_maker(options.http, options.office)
 
         def ready(address: str) -> None:
             say(f"a2c mcp ready on {address}; bearer token: {shown}", err=True)
 
-        await http.serve(
-            server,
-            options.http.port,
-            host=options.http.host,
-            token=token,
-            hosts=options.http.allowed_hosts,
-            ready=ready,
-        )
+        async with FileReloads(parts) if parts else nullcontext():
+            await http.serve(
+                server,
+                options.http.port,
+                host=options.http.host,
+                token=token,
+                hosts=options.http.allowed_hosts,
+                ready=ready,
+                people=people,
+            )
 
 
 def _token(http: HttpOptions) -> tuple[str | None, str]:
     """The token that hosts need, and how it is printed."""
+    if http.oidc is not None:
+        return http.token, f"of {http.oidc}{', or the one that you gave' if http.token else ''}"
     if http.token == NO_TOKEN:
         return None, "none: every program on this machine can use the office"
     if http.token:
         return http.token, "the one that you gave"
     made = secrets.token_urlsafe(24)
     return made, made
+
+
+def _gate_maker(http: HttpOptions, office: str) -> "tuple[Callable[[str], TokenGate], list[ReloadPart]]":
+    """Makes the gate for people, for a server at an address, and the files that it reads again. Raises `ValueError` for
+    options that make no sense.
+    """
+    from a2c_smcp.mcp_server.people import TokenGate
+    from a2c_smcp.oidc.checking import CheckedToken, TokenChecker
+    from a2c_smcp.oidc.sign_in import SignIn
+    from a2c_smcp.oidc.token_rules import TokenRules, load_rules
+
+    rules = TokenRules() if http.oidc_rules is None else load_rules(http.oidc_rules)
+    issuer = http.oidc or ""
+    gates: list[TokenGate] = []
+
+    async def read_again() -> str:
+        nonlocal rules
+        assert http.oidc_rules is not None
+        rules = await asyncio.to_thread(load_rules, http.oidc_rules)
+        for gate in gates:
+            gate.checker.change_leeway(rules.leeway)
+        return "the rules for tokens"
+
+    def check(token: CheckedToken) -> None:
+        """They all act as the one agent of the office, so they must be allowed to be it."""
+        allowed = rules.allowed(token.claims)
+        if "agent" not in allowed.roles or not any(fnmatchcase(office, each) for each in allowed.offices):
+            raise ForbiddenError(f"the rules of this server do not let {allowed.name} use this office")
+        logger.debug("a request of %s", allowed.name)
+
+    def make(address: str) -> TokenGate:
+        audiences = http.oidc_audiences or (address,)
+        gate = TokenGate(TokenChecker(issuer, audiences, leeway=rules.leeway), SignIn(issuer, audiences), check)
+        gates.append(gate)
+        return gate
+
+    files = () if http.oidc_rules is None else (http.oidc_rules,)
+    return make, [ReloadPart("rules for tokens", files, read_again)] if files else []
 
 
 def _import_mcp() -> None:

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
+from a2c_smcp.agent.for_models.watching import WatchedOffice
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.office_mcp.watching import WatchedOffice
 from a2c_smcp.utils.text import cut, harmless, printable
 
 __all__ = ["office_instructions", "own_words", "with_instructions"]

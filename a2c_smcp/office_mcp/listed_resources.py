@@ -6,9 +6,9 @@ from typing import Any, Final
 import mcp_types as types
 from pydantic import ValidationError
 
+from a2c_smcp.agent.for_models.addresses import SCHEME, Addresses, desktop_address
 from a2c_smcp.errors import InternalError
 from a2c_smcp.mcp_server.resources import Contents
-from a2c_smcp.office_mcp.addresses import SCHEME, Addresses, desktop_address
 from a2c_smcp.office_mcp.shared_lists import ResourceLists
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.utils.text import cut, harmless, printable, well_formed

@@ -10,14 +10,14 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from pydantic import ValidationError
 
+from a2c_smcp.agent.for_models.meta import own_result_meta
+from a2c_smcp.agent.for_models.tool_names import tool_names
+from a2c_smcp.agent.for_models.watching import WatchedOffice
 from a2c_smcp.errors import InternalError
 from a2c_smcp.mcp_server.passed_meta import request_meta
 from a2c_smcp.mcp_server.prompts import UnknownPromptError
 from a2c_smcp.mcp_server.resources import Completions
-from a2c_smcp.office_mcp.meta import own_result_meta
 from a2c_smcp.office_mcp.shared_lists import SharedLists, SharedPrompt
-from a2c_smcp.office_mcp.tool_names import tool_names
-from a2c_smcp.office_mcp.watching import WatchedOffice
 from a2c_smcp.utils.text import cut, harmless, printable
 
 __all__ = ["OfficePrompt", "OfficePrompts", "completions", "named_prompts"]

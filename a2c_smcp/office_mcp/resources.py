@@ -10,19 +10,19 @@ from typing import Any, Final, TypeVar
 import mcp_types as types
 
 from a2c_smcp.agent.bounds import AnswerTooLargeError
+from a2c_smcp.agent.for_models.addresses import SCHEME, desktop_address
+from a2c_smcp.agent.for_models.meta import own_result_meta
+from a2c_smcp.agent.for_models.watching import WatchedOffice, window_uri
 from a2c_smcp.agent.requests import page_of, read_document
 from a2c_smcp.agent.view import Part
 from a2c_smcp.errors import InvalidDPEURIError, NotFoundError, PayloadTooLargeError, RequestTimeoutError, SMCPError
 from a2c_smcp.mcp_server.changes import Changes
 from a2c_smcp.mcp_server.passed_meta import request_meta
 from a2c_smcp.mcp_server.resources import Completions, Contents, Listing, UnknownResourceError
-from a2c_smcp.office_mcp.addresses import SCHEME, desktop_address
 from a2c_smcp.office_mcp.listed_resources import OWN_TEMPLATES, listed_resources, listed_template, read_contents
-from a2c_smcp.office_mcp.meta import own_result_meta
 from a2c_smcp.office_mcp.prompts import completions
 from a2c_smcp.office_mcp.shared_lists import SharedLists
 from a2c_smcp.office_mcp.subscriptions import HostSubscriptions
-from a2c_smcp.office_mcp.watching import WatchedOffice, window_uri
 from a2c_smcp.utils.dpe_uri import document_ref, is_dpe_uri
 from a2c_smcp.utils.text import cut, in_log, printable, well_formed
 from a2c_smcp.utils.window_uri import is_window_uri

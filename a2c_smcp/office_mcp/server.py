@@ -5,18 +5,18 @@ from functools import partial
 from typing import Final
 
 from a2c_smcp import __version__
+from a2c_smcp.agent.for_models.office_agent import OfficeAgent
+from a2c_smcp.agent.for_models.remembered_office import RememberedOffice
+from a2c_smcp.agent.for_models.tool_names import checked_labels
+from a2c_smcp.agent.for_models.watching import WatchedOffice
 from a2c_smcp.mcp_server.server import ContextServer
-from a2c_smcp.office_mcp.agent import OfficeAgent
 from a2c_smcp.office_mcp.host_calls import HostCalls
 from a2c_smcp.office_mcp.host_tasks import TaskTimes
 from a2c_smcp.office_mcp.instructions import office_instructions
 from a2c_smcp.office_mcp.prompts import OfficePrompts
-from a2c_smcp.office_mcp.remembered_office import RememberedOffice
 from a2c_smcp.office_mcp.resources import OfficeResources
 from a2c_smcp.office_mcp.shared_lists import SharedLists
-from a2c_smcp.office_mcp.tool_names import checked_labels
 from a2c_smcp.office_mcp.tools import OfficeTools, SearchMode
-from a2c_smcp.office_mcp.watching import WatchedOffice
 from a2c_smcp.smcp import ToolQuestion
 from a2c_smcp.utils.text import cut, printable
 
@@ -33,6 +33,7 @@ def office_server(
     short_names: Mapping[str, str] | None = None,
     search: SearchMode = "auto",
     timeout: int = DEFAULT_TIMEOUT,
+    approval_timeout: int | None = None,
     memory: RememberedOffice | None = None,
     task_times: TaskTimes | None = None,
 ) -> ContextServer:
@@ -41,13 +42,13 @@ def office_server(
     Give it an agent that is in its office, or that `attend`s it. `computer` limits the server to one computer, whose
     tools, prompts and resources keep their names, as if its MCP servers were local. `short_names` maps computers to
     the labels in the names of their tools. `search` says whether hosts get every tool or a search tool: `auto` means a
-    search from 40 tools on. `timeout` is how many seconds a tool may run. `memory` has the tools of the last time,
-    which hosts get while the office cannot be reached. `task_times` says when a call becomes a task, for hosts that
-    take tasks.
+    search from 40 tools on. `timeout` is how many seconds a tool may run; it covers the wait for a person, unless
+    `approval_timeout` gives that wait its own limit. `memory` has the tools of the last time, which hosts get while the
+    office cannot be reached. `task_times` says when a call becomes a task, for hosts that take tasks.
     """
     office = WatchedOffice(agent, computer, checked_labels(short_names or {}), memory)
     calls = HostCalls(_who_asks if computer is None else _as_it_is, task_times)
-    tools = OfficeTools(office, calls, search, timeout)
+    tools = OfficeTools(office, calls, search, timeout, approval_timeout)
     shared = SharedLists(office)
     resources, prompts = OfficeResources(office, shared), OfficePrompts(office, shared, short_names or {})
     server = ContextServer(

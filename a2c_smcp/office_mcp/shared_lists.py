@@ -11,8 +11,8 @@ from typing import Any, Final, Generic, TypeVar
 import mcp_types as types
 from pydantic import BaseModel, ValidationError
 
+from a2c_smcp.agent.for_models.watching import WatchedOffice
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.office_mcp.watching import WatchedOffice
 from a2c_smcp.utils.text import cut, in_log, printable
 
 __all__ = ["ResourceLists", "SharedLists", "SharedPrompt", "SharedResource", "SharedTemplate"]

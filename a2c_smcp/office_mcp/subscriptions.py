@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from a2c_smcp.agent.for_models.addresses import Address
+from a2c_smcp.agent.for_models.office_agent import OfficeAgent
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.office_mcp.addresses import Address
-from a2c_smcp.office_mcp.agent import OfficeAgent
 from a2c_smcp.utils.text import cut, in_log, printable
 
 __all__ = ["HostSubscriptions"]

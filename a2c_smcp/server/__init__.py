@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from a2c_smcp.server.offices import Grant
     from a2c_smcp.server.socketio_setup import server_options, sync_server_options
     from a2c_smcp.server.sync_namespace import SyncSMCPNamespace
+    from a2c_smcp.server.token_auth import OidcAuthentication, SyncOidcAuthentication
 
 __all__ = [
     "APIKeyAuthentication",
@@ -31,10 +32,12 @@ __all__ = [
     "Credentials",
     "Grant",
     "Limits",
+    "OidcAuthentication",
     "OpenAuthentication",
     "SMCPNamespace",
     "SyncAPIKeyAuthentication",
     "SyncAuthenticationProvider",
+    "SyncOidcAuthentication",
     "SyncOpenAuthentication",
     "SyncSMCPNamespace",
     "load_keys",
@@ -59,5 +62,6 @@ _ROOMS = {
     "offices": ("Grant",),
     "socketio_setup": ("server_options", "sync_server_options"),
     "sync_namespace": ("SyncSMCPNamespace",),
+    "token_auth": ("OidcAuthentication", "SyncOidcAuthentication"),
 }
 __getattr__ = lazy_names(__name__, {name: f"server.{room}" for room, names in _ROOMS.items() for name in names})

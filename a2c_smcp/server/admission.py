@@ -63,6 +63,8 @@ class Peer:
     """Bytes that one of its messages may have."""
     known: bool = False
     """Whether this connection has carried a request of a client that has shown a key."""
+    has_closed: bool = False
+    """Whether the other end has closed its websocket."""
     on_known: Callable[[int], None] | None = None
     unwritten: Callable[[], int] = int
     """How many bytes wait for the other end to read them; 0 if that is not known."""

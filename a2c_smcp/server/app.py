@@ -1,5 +1,6 @@
 """The ASGI application that `a2c server` runs: the Socket.IO endpoint, health, readiness, metrics."""
 
+import json
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from urllib.parse import parse_qs
 import socketio
 
 from a2c_smcp.errors import ForbiddenError
+from a2c_smcp.oidc.sign_in import SIGN_IN_PATH, SignIn
 from a2c_smcp.server.admin.everywhere import ClusterAdmin
 from a2c_smcp.server.admin.here import Controls, ProcessAdmin
 from a2c_smcp.server.admission import peer_of
@@ -23,6 +25,7 @@ from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.socket_bounds import TOO_LARGE
 from a2c_smcp.server.socketio_setup import server_options
 from a2c_smcp.server.sockets import open_socket, queued_bytes, release_polls
+from a2c_smcp.server.token_auth import OidcAuthentication
 from a2c_smcp.web.asgi import ASGIMessage, Receive, Send
 from a2c_smcp.web.hosts import AllowedHosts, values_by_name
 
@@ -78,7 +81,11 @@ def create_app(
     metrics.gauge("a2c_pending_relays", "Requests that wait for an answer.", lambda: namespace.pending_relays)
     metrics.gauge("a2c_queued_bytes", "Bytes that wait for clients to read them.", lambda: sum(queued_bytes(sio)))
     metrics.gauge("a2c_longest_queue_bytes", "The longest of these queues.", lambda: max(queued_bytes(sio), default=0))
-    return ServerApp(sio, namespace, metrics, socketio_path, hosts, tie)
+    app = ServerApp(sio, namespace, metrics, socketio_path, hosts, tie)
+    if isinstance(auth, OidcAuthentication):
+        app.sign_in = auth.sign_in
+        app.beside.append(auth)
+    return app
 
 
 def _tie(options: "ClusterOptions") -> "ClusterTie":
@@ -112,6 +119,8 @@ class ServerApp:
         """The end of this process: `draining.hurry()` ends its waits."""
         self.beside: list[AbstractAsyncContextManager[object]] = []
         """What is open while the application is served, such as the doors for operators."""
+        self.sign_in: SignIn | None = None
+        """Whose tokens this server takes. Everybody may know."""
         self._drained = False
         self._socketio = socketio.ASGIApp(sio, other_asgi_app=self._http, socketio_path=socketio_path)
 
@@ -179,6 +188,9 @@ class ServerApp:
                 status, body = (503, f"{reason}\n".encode()) if reason else (200, b"ready\n")
             case "/metrics":
                 status, body = 200, await self._rendered_metrics()
+            case path if path == SIGN_IN_PATH and self.sign_in is not None:
+                await _respond_json(send, self.sign_in.metadata(), head=scope["method"] == "HEAD")
+                return
             case _:
                 status, body = 404, b"not found; the Socket.IO endpoint is /socket.io\n"
         await _respond(send, status, body, head=scope["method"] == "HEAD")
@@ -237,8 +249,12 @@ class ServerApp:
         async def watching() -> ASGIMessage:
             message = await receive()
             if message["type"] == "websocket.disconnect" and message.get("code") == 1009:  # too big
-                peer = peer_of(scope)
-                self._warn_of_size(scope, self.namespace.limits.max_message if peer is None else peer.limit)
+                peer, address = peer_of(scope), _address(scope)
+                if peer is not None and peer.has_closed:
+                    what = "%s has closed its connection: it cannot receive a message as large as the last one"
+                    self.namespace.admission.address_log.warn(address, what, address)
+                else:
+                    self._warn_of_size(scope, self.namespace.limits.max_message if peer is None else peer.limit)
             return message
 
         return watching if scope["type"] == "websocket" else receive
@@ -276,6 +292,13 @@ def _trust_proxies_only(scope: ASGIMessage) -> None:
     peer = peer_of(scope)
     if peer is None or not peer.trusted:
         scope["headers"] = [header for header in scope["headers"] if header[0] != b"x-forwarded-host"]
+
+
+async def _respond_json(send: Send, value: dict[str, Any], *, head: bool) -> None:
+    body = json.dumps(value).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if head else body})
 
 
 async def _respond(

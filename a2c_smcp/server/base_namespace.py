@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 from socketio.exceptions import ConnectionRefusedError
 
+from a2c_smcp.dialects.at_the_server import answer_for, largest_for, refusal_for, request_of, stand_in_of
 from a2c_smcp.errors import (
     InternalError,
     NotFoundError,
@@ -29,6 +30,7 @@ from a2c_smcp.errors import (
 from a2c_smcp.packet_text import encode_event
 from a2c_smcp.server import offices
 from a2c_smcp.server.admission import Admission
+from a2c_smcp.server.auth import Credentials
 from a2c_smcp.server.boundary import (
     Observer,
     Silent,
@@ -45,7 +47,7 @@ from a2c_smcp.server.effects import Broadcast, room_of
 from a2c_smcp.server.envelopes import Answer, Message, answer_from, payload_of, read_answer, read_message
 from a2c_smcp.server.event_log import EventLog, session_fields
 from a2c_smcp.server.limits import Limits, TokenBucket
-from a2c_smcp.server.offices import Member
+from a2c_smcp.server.offices import Grant, Member
 from a2c_smcp.server.outbox import ReportPacket
 from a2c_smcp.server.relay_spans import begin_span
 from a2c_smcp.server.relays import PassOn, RelayAsk, relay_bounds, relay_table, reported_by
@@ -55,6 +57,7 @@ from a2c_smcp.server.socket_bounds import ServerDoor
 from a2c_smcp.server.socketio_setup import encode_request, sort_packet
 from a2c_smcp.server.sockets import adopt_sockets
 from a2c_smcp.smcp import (
+    AUTHENTICATE_EVENT,
     JOIN_OFFICE_EVENT,
     QUESTION_EVENT,
     QUESTION_NOTIFICATION,
@@ -62,6 +65,7 @@ from a2c_smcp.smcp import (
     TOOL_CALL_EVENT,
     TOOL_PROGRESS_NOTIFICATION,
     Event,
+    Kind,
 )
 from a2c_smcp.tracing.switch import TRACING
 from a2c_smcp.utils.engineio_internals import MESSAGE, Packet
@@ -81,6 +85,7 @@ from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import Encoded
 
 if TYPE_CHECKING:
+    from a2c_smcp.record.writer import RecordWriter
     from a2c_smcp.tracing.spans import OpenSpan
 
 __all__ = ["RETIRING", "BaseSMCPNamespace", "Client", "Observed", "PendingAck", "Retiring"]
@@ -123,10 +128,12 @@ ClientT = TypeVar("ClientT", bound=Client)
 class PendingAck:
     """The wait for one ack. python-socketio calls it with decoded values; our own reader calls `answer`."""
 
-    __slots__ = ("_future",)
+    __slots__ = ("_future", "if_empty")
 
     def __init__(self, future: _Future) -> None:
         self._future = future
+        self.if_empty: Answer | None = None
+        """What stands for an ack without an answer."""
 
     def __call__(self, *args: Any) -> None:
         self.answer(answer_from(args))
@@ -135,28 +142,37 @@ class PendingAck:
 
     def answer(self, answer: Answer | None) -> None:
         with suppress(*_ENDED):
-            self._future.set_result(answer)
+            self._future.set_result(self.if_empty if answer is None else answer)
 
     def fail(self, error: SMCPError) -> None:
         with suppress(*_ENDED):
             self._future.set_exception(error)
 
 
+#: Told how a request ended, after how many seconds, and with which code of the protocol.
+TellEnd: TypeAlias = Callable[[str, float, int | None], None]
+
+
 class Observed:
-    """Tells how one request ended, and how long it took. `outcome` is how it ended, unless it raises."""
+    """Tells how one request ended, how long it took, and with which code. `outcome` and `code` are how it ended, unless
+    it raises.
+    """
 
-    __slots__ = ("_started", "_tell", "outcome")
+    __slots__ = ("_started", "_tell", "code", "outcome")
 
-    def __init__(self, tell: Callable[[str, float], None], outcome: str) -> None:
+    def __init__(self, tell: TellEnd, outcome: str) -> None:
         self._tell = tell
         self._started = time.monotonic()
         self.outcome = outcome
+        self.code: int | None = None
 
     def __enter__(self) -> "Observed":
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        self._tell(self.outcome if error is None else outcome_of(error), time.monotonic() - self._started)
+        outcome = self.outcome if error is None else outcome_of(error)
+        code = error.code if isinstance(error, SMCPError) else self.code
+        self._tell(outcome, time.monotonic() - self._started, code)
 
 
 class TracedRelay(Observed):
@@ -164,7 +180,7 @@ class TracedRelay(Observed):
 
     __slots__ = ("_span",)
 
-    def __init__(self, tell: Callable[[str, float], None], span: "OpenSpan") -> None:
+    def __init__(self, tell: TellEnd, span: "OpenSpan") -> None:
         super().__init__(tell, "failed")
         self._span = span
 
@@ -273,6 +289,21 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
             self._events.left(client.sid, client.record, "left")
             client.record.leaves()
 
+    def _checked_credentials(self, client: ClientT, message: Message) -> Credentials:
+        """What `server:authenticate` shows. Wrong tokens count as they do when a client connects."""
+        self.admission.wrong_keys.check(client.record.address, time.monotonic())
+        return Credentials({}, message.request["token"], client.record.address)
+
+    def _check_new_grant(self, client: ClientT, grant: Grant) -> None:
+        """Raise unless a session may stay where it is with its new credentials."""
+        self._client(client.sid)  # it may have ended meanwhile
+        if client.record.office and not grant.allows(client.record.role, client.record.office):
+            raise UnauthorizedError("the new token does not allow this office in this role")
+
+    def record_into(self, record: "RecordWriter") -> None:
+        """Record from now on who comes, joins, leaves and calls. The caller closes the record."""
+        self._events.record = record
+
     def change_limits(self, limits: Limits) -> None:
         """Obey these limits from now on. `max_message` and the times of a handshake stay as they were."""
         self.limits = limits
@@ -344,8 +375,14 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         if message.error:
             raise message.error
         offices.check_ids(message.request)
+        if row.kind is not Kind.CREDENTIALS and client.record.grant.expires_at <= time.time():
+            raise UnauthorizedError(
+                f"the token has expired; send a new one with {AUTHENTICATE_EVENT}, or connect again"
+            )
         if client.retired:
             raise offices.superseded()
+        if message.body is not None:
+            message.body = request_of(client.record.dialect, message.body)
         return row
 
     def _refused(self, sid: str, message: Message, error: Exception) -> Any:
@@ -361,7 +398,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
             logger.error(what, in_log(message.event), sid, req_id, exc_info=error, extra=extra)
             failure = InternalError("the server failed to handle this; its log says why")
         self._observer.refused(failure.code)
-        return refusal(message.event, failure)
+        reply, client = refusal(message.event, failure), self._clients.get(sid)
+        return reply if client is None else refusal_for(client.record.dialect, message.event, failure, reply)
 
     def _peer_in_log(self, sid: str) -> str:
         """The key by which log lines about a session are limited: its connection, because a peer may open one
@@ -386,7 +424,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     def _observed(self, client: Client, message: Message) -> Observed:
         assert message.event is not None
         span = None if (spans := TRACING.spans) is None else begin_span(spans.relaying, message)
-        tell: Callable[[str, float], None] = partial(self._observer.relayed, message.event)
+        tell: TellEnd = partial(self._relayed, message.event)
         if message.event == TOOL_CALL_EVENT:
             # The name is not kept with the request: a peer may send one of any length.
             tool, computer = message.request.pop("tool_name", ""), message.request["computer"]
@@ -394,13 +432,21 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
             tell = partial(self._called, client, name, message.request)
         return Observed(tell, "failed") if span is None else TracedRelay(tell, span)
 
-    def _called(self, client: Client, name: ToolName, request: object, outcome: str, seconds: float) -> None:
+    def _relayed(self, event: str, outcome: str, seconds: float, _: int | None) -> None:
+        self._observer.relayed(event, outcome, seconds)
+
+    def _called(
+        self, client: Client, name: ToolName, request: object, outcome: str, seconds: float, code: int | None
+    ) -> None:
         self._observer.relayed(TOOL_CALL_EVENT, outcome, seconds)
-        self._events.called((client.sid, client.record), name, request, (outcome, seconds))
+        self._events.called((client.sid, client.record), name, request, (outcome, seconds, code))
         self.tally.note(name, seconds, outcome != "answered", time.monotonic())
 
     def _observed_change(self, row: Event) -> AbstractContextManager[object]:
-        return Observed(self._observer.joined, "joined") if row.name == JOIN_OFFICE_EVENT else nullcontext()
+        return Observed(self._joined, "joined") if row.name == JOIN_OFFICE_EVENT else nullcontext()
+
+    def _joined(self, outcome: str, seconds: float, _: int | None) -> None:
+        self._observer.joined(outcome, seconds)
 
     def _passed_on(self, client: Client, message: Message, answer: Answer | None, relay: Observed) -> Encoded:
         """The reply to an agent, made from a computer's answer."""
@@ -408,11 +454,11 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         answer = answered(message.event, answer)
         relay.outcome = "answered"
         if answer.error:
-            relay.outcome = "error"
+            relay.outcome, relay.code = "error", answer.error.code
             log, peer = self.admission.session_log, self._peer_in_log(client.sid)
             fields = session_fields(client.sid, client.record)
             log_passed_on(log, peer, message.event, client.sid, message.request, answer.error, fields)
-        return answer.encoded
+        return answer_for(client.record.dialect, message.event, answer.encoded, answer.error)
 
     def _open_relay(
         self,
@@ -430,6 +476,9 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
                 ask.waiter.on_progress = ReportLimit(partial(pass_on, TOOL_PROGRESS_NOTIFICATION), time.monotonic)
             if message.request.get("questions"):
                 ask.waiter.on_question = QuestionLimit(partial(pass_on, QUESTION_NOTIFICATION))
+        if (there := self._clients.get(target)) is not None:
+            stand_in = stand_in_of(there.record.dialect, message.event, message.request["req_id"])
+            pending.if_empty = None if stand_in is None else answer_from((stand_in,))
         self._relays.ask(ask)
         if ask.waiter.event == TOOL_CALL_EVENT:
             for sid in (caller, target):
@@ -442,10 +491,12 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         may be large.
         """
         target, relay = ask.target, ask.waiter
-        if not is_connected(self.server, self.namespace, target) or not self._relays.sent(ask.id):
+        there = self._clients.get(target)
+        if there is None or not is_connected(self.server, self.namespace, target) or not self._relays.sent(ask.id):
             raise offices.computer_gone()
+        most = largest_for(there.record.dialect, self.limits.max_message)
         relay.ack_id, text = encode_request(
-            self.server, self.namespace, target, relay.event, message.take_body(), pending, self.limits.max_message
+            self.server, self.namespace, target, relay.event, message.take_body(), pending, most
         )
         if (socket := socket_of(self.server, self.namespace, target)) is None:
             raise offices.computer_gone()

@@ -21,10 +21,10 @@ from a2c_smcp.wire import (
     LARGE,
     Encoded,
     NotRepresentableError,
+    call_times,
     codec,
     has_escaped_surrogate,
     parse,
-    whole_seconds,
 )
 
 __all__ = ["Answer", "Message", "answer_from", "payload_of", "read_answer", "read_message"]
@@ -32,7 +32,9 @@ __all__ = ["Answer", "Message", "answer_from", "payload_of", "read_answer", "rea
 _T = TypeVar("_T")
 
 #: The fields of a relay that are kept until its answer comes.
-_KEPT: Final = frozenset({"agent", "req_id", "computer", "timeout", "progress", "questions", "tool_name"})
+_KEPT: Final = frozenset(
+    {"agent", "req_id", "computer", "timeout", "approval_timeout", "progress", "questions", "tool_name"}
+)
 
 
 # --- events
@@ -140,7 +142,7 @@ def _read_slowly(body: str, max_timeout: int) -> Message:
         return Message(name if isinstance(name, str) else None)
     payload = args[0] if len(args) == 1 else None
     try:
-        return _accepted(shape.row, shape.kept_of(parse(name, payload, max_timeout=max_timeout)), body)
+        return _accepted(shape.row, shape.timed(parse(name, payload, max_timeout=max_timeout), max_timeout), body)
     except BadRequestError as error:
         req_id = payload.get("req_id") if isinstance(payload, dict) else None
         return Message(name, {"req_id": req_id} if isinstance(req_id, str) else {}, error)
@@ -206,7 +208,7 @@ class _Shape:
                     request[name] = _has_items(value) if isinstance(value, Raw) else value
             if TRACING.spans is not None and isinstance(meta := getattr(payload, "meta", None), Raw):
                 request["traceparent"] = traceparent_in(meta)
-            return self._timed(request, max_timeout)
+            return self._with_total(request, max_timeout)
         except (msgspec.ValidationError, BadRequestError):
             return None
 
@@ -227,16 +229,21 @@ class _Shape:
             except msgspec.ValidationError:
                 if each.words:
                     raise each.refusal(each.words) from None
-                values[each.name] = ""  # a timeout of a wrong type; `whole_seconds` refuses this text
-        return self._timed(self.kept_of(values), max_timeout)
+                values[each.name] = ""  # a time of a wrong type; `call_times` refuses this text
+        return self.timed(values, max_timeout)
 
-    def kept_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def timed(self, values: Mapping[str, Any], max_timeout: int) -> dict[str, Any]:
+        """The kept fields of these values."""
         kept = {name: values[name] for name in self._kept if values.get(name) is not None}
-        return {name: _has_items(value) if isinstance(value, Raw) else value for name, value in kept.items()}
+        request = {name: _has_items(value) if isinstance(value, Raw) else value for name, value in kept.items()}
+        return self._with_total(request, max_timeout)
 
-    def _timed(self, request: dict[str, Any], max_timeout: int) -> dict[str, Any]:
+    def _with_total(self, request: dict[str, Any], max_timeout: int) -> dict[str, Any]:
+        """The server needs one number only: how long the call may take in all."""
         if self.row.name == TOOL_CALL_EVENT:
-            request["timeout"] = whole_seconds(request["timeout"], max_timeout)
+            times = call_times(request, max_timeout)
+            request["timeout"] = times["timeout"] + times.get("approval_timeout", 0)
+            request.pop("approval_timeout", None)
         return request
 
 

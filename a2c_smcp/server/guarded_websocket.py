@@ -163,6 +163,10 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         if self.response.status_code == 101:
             put_peer(self.scope, self.peer)
 
+    def handle_close(self, event: Any) -> None:
+        self.peer.has_closed = True
+        super().handle_close(event)
+
     def handle_ping(self) -> None:
         if self.writable.is_set():
             super().handle_ping()

@@ -10,6 +10,7 @@ from a2c_smcp.errors import BadRequestError
 from a2c_smcp.server.auth import APIKeyAuthentication, Key, KeyFileError, load_keys
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.offices import Grant
+from a2c_smcp.server.token_auth import OidcAuthentication
 from a2c_smcp.utils.secret_files import exposure, key_in
 
 __all__ = ["KeySources", "LoadedKeys", "ServerKeys"]
@@ -73,6 +74,8 @@ class ServerKeys:
         self.sources = sources
         self.auth = APIKeyAuthentication(loaded.keys, header=header)
         self._came_from = loaded.sources
+        self.door: APIKeyAuthentication | OidcAuthentication = self.auth
+        """What clients pass: the keys alone, or tokens beside them."""
 
     def listed(self) -> list[tuple[Grant, str, bool]]:
         """What each key allows, where it comes from, and whether it was revoked."""
@@ -91,7 +94,7 @@ class ServerKeys:
         before = {grant.fingerprint: grant for grant in self.auth.grants()}
         self.auth.replace(loaded.keys)
         self._came_from = loaded.sources
-        ended = await namespace.check_grants(self.auth.current)
+        ended = await namespace.check_grants(self.door.current)
         return _difference(before, {grant.fingerprint: grant for grant in self.auth.grants()}, ended)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import socketio
 
-from a2c_smcp.errors import InternalError, NotInRoomError, RequestTimeoutError, TooManyRequestsError
+from a2c_smcp.errors import InternalError, NotInRoomError, RequestTimeoutError, SMCPError, TooManyRequestsError
 from a2c_smcp.server import offices
 from a2c_smcp.server.auth import AuthenticationProvider, credentials_of
 from a2c_smcp.server.base_namespace import BaseSMCPNamespace, Client, PendingAck
@@ -24,7 +24,7 @@ from a2c_smcp.server.offices import Grant, Member
 from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.relays import PassOn, RelayAsk
 from a2c_smcp.server.session_record import session_record
-from a2c_smcp.server.socket_bounds import KEY_WITHDRAWN, KICKED, REPLACED
+from a2c_smcp.server.socket_bounds import KEY_WITHDRAWN, KICKED, REPLACED, TOKEN_EXPIRED
 from a2c_smcp.server.sockets import BoundedAsyncSocket, unwritten_sockets
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -52,6 +52,8 @@ _READ_SECONDS: Final = 2.0
 _MOVED_AT_ONCE: Final = 20
 #: Joins and leaves of one session that may be under way. All but the first wait for the one before.
 _MOST_CHANGES: Final = 8
+#: Seconds until the end of a token is looked at again, at most.
+_LONGEST_TIMER: Final = 3600.0
 #: Sessions whose keys are checked in one turn of the event loop.
 _GRANTS_AT_ONCE: Final = 500
 
@@ -63,6 +65,8 @@ class _LockedClient(Client):
     """Held for a join, a leave or the disconnect of this session."""
     changes: int = 0
     """Its joins and leaves that have the lock or wait for it."""
+    expiry: asyncio.TimerHandle | None = None
+    """Ends the session when its token ends."""
 
     @asynccontextmanager
     async def changing(self) -> AsyncIterator[None]:
@@ -154,6 +158,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
             if grant is not None and (not record.office or grant.allows(record.role, record.office)):
                 record.grant = grant
                 self.registry.regrant(client.sid, grant)
+                self._await_expiry(client)
             elif await self.kick(client.sid, KEY_WITHDRAWN):
                 ended += 1
         return ended
@@ -204,7 +209,8 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
             self._check_connected(sid)
             self.registry.connect(sid, grant)
             record = session_record(environ, address, grant, time.time())
-            self._let_in(_LockedClient(sid, self._new_bucket(), record), socket)
+            self._let_in(client := _LockedClient(sid, self._new_bucket(), record), socket)
+            self._await_expiry(client)
         except Exception as error:
             await asyncio.sleep(self._seconds_to_refusal(address, error))
             raise self._refused_connection(address, error) from None
@@ -214,11 +220,49 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         if client is None:
             return
         client.gone = True
+        if client.expiry is not None:
+            client.expiry.cancel()
         await self._end_relays(sid)
         async with client.lock:
             transition = await self.registry.disconnect(sid)
         if transition is not None and not self._draining:
             await self._perform((), transition.notices)
+
+    async def _authenticate(self, client: _LockedClient, message: Message) -> dict[str, Any]:
+        """Take the new token of a session."""
+        credentials = self._checked_credentials(client, message)
+        try:
+            grant = await self._auth.authenticate(credentials)
+        except SMCPError as error:
+            await asyncio.sleep(self._seconds_to_refusal(credentials.address, error))
+            raise
+        self._check_new_grant(client, grant)
+        client.record.grant = grant
+        self.registry.regrant(client.sid, grant)
+        self._await_expiry(client)
+        return {}
+
+    def _await_expiry(self, client: _LockedClient) -> None:
+        if client.expiry is not None:
+            client.expiry.cancel()
+            client.expiry = None
+        if math.isfinite(until := client.record.grant.expires_at):
+            # Not longer than this at a time: somebody may set the clock.
+            seconds = min(max(until - time.time(), 0.0), _LONGEST_TIMER)
+            client.expiry = asyncio.get_running_loop().call_later(seconds, self._check_expiry, client)
+
+    def _check_expiry(self, client: _LockedClient) -> None:
+        if client.gone:
+            return
+        if client.record.grant.expires_at > time.time():
+            self._await_expiry(client)
+            return
+        task = asyncio.create_task(self._kick_expired(client.sid))
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
+
+    async def _kick_expired(self, sid: str) -> None:
+        await self.kick(sid, TOKEN_EXPIRED)
 
     # --- requests
 
@@ -242,10 +286,15 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
                 with self._observed_change(row):
                     await self._change_membership(client, row, request)
                 return True, None
+            case Kind.CREDENTIALS:
+                return await self._authenticate(client, message)
             case Kind.ANNOUNCE:
                 self._check_backlog(client.sid)
                 await self._announce(offices.announce(self.registry.session(client.sid), row, request))
                 return {}
+            case Kind.NOTE:
+                head = offices.record_head(self.registry.session(client.sid), row, request)
+                return self._events.record_head(client.sid, client.record, head)
             case _:
                 office_id = offices.list_room(self.registry.session(client.sid), row, request)
                 return offices.listing(self.registry.members(office_id), request)

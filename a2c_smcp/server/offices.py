@@ -6,6 +6,8 @@ So its cost does not depend on the size of the office. It returns what is to cha
 
 import hashlib
 import hmac
+import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -33,6 +35,7 @@ from a2c_smcp.smcp import (
     LeaveOfficeReq,
     ListRoomReq,
     ListRoomRet,
+    RecordHeadReq,
 )
 from a2c_smcp.types import Role
 from a2c_smcp.utils.text import first_invisible_character, has_control_characters
@@ -60,6 +63,7 @@ __all__ = [
     "list_room",
     "listing",
     "member_for",
+    "record_head",
     "route",
     "superseded",
 ]
@@ -71,6 +75,7 @@ _SAID_ONCE_IS_ENOUGH = frozenset(
     if event.notification and "computer" in event.senders and not EVENTS[event.notification].agent_only
 )
 
+_HEAD = re.compile(r"[0-9]{1,18}:[0-9a-f]{64}")
 MAX_NAME = 64
 #: Characters of the secret with which a client takes its place over.
 RESUME_LENGTH = (16, 128)
@@ -90,6 +95,10 @@ class Grant:
     """The offices that it may join: ids, or patterns of `fnmatch`."""
     fingerprint: str = field(default="", compare=False)
     """Tells keys apart, and does not show them; empty without a key."""
+    expires_at: float = field(default=math.inf, compare=False)
+    """When it ends, in seconds since 1970. Then the session ends, unless its client has shown a new token."""
+    claims: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    """What the token says; `None` for a key."""
 
     def allows(self, role: Role | None, office_id: str) -> bool:
         """Whether a member may be in this office in this role."""
@@ -380,6 +389,14 @@ def announce(session: Session, event: Event, request: dict[str, Any]) -> Broadca
     return Broadcast(
         sender.office_id, event.notification, request, sender.sid, collapses=event.name in _SAID_ONCE_IS_ENOUGH
     )
+
+
+def record_head(session: Session, event: Event, request: RecordHeadReq) -> str:
+    """The head of the sender's record, checked."""
+    member_for(session, event)
+    if _HEAD.fullmatch(request["head"]) is None:
+        raise BadRequestError("field 'head': must be NUMBER:SHA256", {"field": "head"})
+    return request["head"]
 
 
 def list_room(session: Session, event: Event, request: ListRoomReq) -> str:

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
+from a2c_smcp.dialects.handshake import VERSION_FIELD, Dialect, dialect_of_client
 from a2c_smcp.server.offices import Grant
 from a2c_smcp.types import Role
 from a2c_smcp.utils.text import printable
 
 __all__ = ["SessionRecord", "session_record"]
 
-#: The field of a client's URL in which others have their version.
-_VERSION_FIELD: Final = "a2c_version"
 #: What stands before the version in the `User-Agent` of our own clients.
 _OUR_CLIENTS: Final = "a2c-smcp"
 #: Characters of a version that are kept.
@@ -36,6 +35,8 @@ class SessionRecord:
     name: str = ""
     calls: int = 0
     """Tool calls that it made, or that it was asked to run."""
+    dialect: Dialect = Dialect.OURS
+    """What the client speaks."""
 
     def enters(self, office: str, role: Role, name: str) -> None:
         self.office, self.role, self.name = office, role, name
@@ -46,7 +47,10 @@ class SessionRecord:
 
 def session_record(environ: Mapping[str, Any], address: str, grant: Grant, now: float) -> SessionRecord:
     """The record of a connection that begins now, with this WSGI-shaped environment."""
-    given = dict(parse_qsl(str(environ.get("QUERY_STRING", "")), max_num_fields=100))
+    query = str(environ.get("QUERY_STRING", ""))
+    dialect = dialect_of_client(query)
     agent, _, version = str(environ.get("HTTP_USER_AGENT", "")).partition("/")
-    said = given.get(_VERSION_FIELD, version if agent == _OUR_CLIENTS else "")
-    return SessionRecord(grant, address, printable(said[:_LONGEST]), now)
+    said = version if agent == _OUR_CLIENTS else ""
+    if dialect is not Dialect.OURS:  # ours have the version of the protocol there
+        said = dict(parse_qsl(query, max_num_fields=100)).get(VERSION_FIELD, said)
+    return SessionRecord(grant, address, printable(said[:_LONGEST]), now, dialect=dialect)

@@ -26,6 +26,7 @@ __all__ = [
     "LOST_PLACE",
     "REPLACED",
     "SOCKETS",
+    "TOKEN_EXPIRED",
     "TOO_LARGE",
     "TOO_MANY",
     "Bounded",
@@ -56,6 +57,8 @@ REPLACED: Final = "replaced"
 KICKED: Final = "kicked"
 #: Its key is not valid any more.
 KEY_WITHDRAWN: Final = "key withdrawn"
+#: Its token has ended, and it has shown no new one.
+TOKEN_EXPIRED: Final = "token expired"
 TOO_LARGE: Final = "message too large"
 LOST_PLACE: Final = "lost its place"
 DISCONNECT_REASONS: Final = frozenset(
@@ -69,6 +72,7 @@ DISCONNECT_REASONS: Final = frozenset(
         REPLACED,
         KICKED,
         KEY_WITHDRAWN,
+        TOKEN_EXPIRED,
         TOO_LARGE,
         LOST_PLACE,
     }

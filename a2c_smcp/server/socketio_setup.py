@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.packet_text import Head, read_head
-from a2c_smcp.packets import SMCPPacket
+from a2c_smcp.packets import ServerPacket
 from a2c_smcp.server.broadcast import SMCPManager
 from a2c_smcp.server.offices import computer_gone
 from a2c_smcp.smcp import SMCP_NAMESPACE
@@ -47,7 +47,7 @@ def server_options(max_message: int, ping_interval: float = 10.0, ping_timeout: 
 def sync_server_options(max_message: int, ping_interval: float = 10.0, ping_timeout: float = 10.0) -> dict[str, Any]:
     """Arguments for `socketio.Server` that lift the libraries' limits to the protocol's, like `server_options`."""
     return {
-        "serializer": SMCPPacket,
+        "serializer": ServerPacket,
         # The namespaces that accept clients without a handler of their own. By default `/` accepts every client.
         "namespaces": [SMCP_NAMESPACE],
         "max_http_buffer_size": max_message,

@@ -1,6 +1,7 @@
 """The threaded shell (Flask, Django, werkzeug): performs what `offices` decides. States no rule of its own."""
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ from typing import Any, Final
 
 import socketio
 
-from a2c_smcp.errors import RequestTimeoutError, TooManyRequestsError
+from a2c_smcp.errors import RequestTimeoutError, SMCPError, TooManyRequestsError
 from a2c_smcp.server import offices
 from a2c_smcp.server.auth import SyncAuthenticationProvider, credentials_of
 from a2c_smcp.server.base_namespace import BaseSMCPNamespace, Client, Observed, PendingAck
@@ -23,7 +24,7 @@ from a2c_smcp.server.offices import Member
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.server.relays import RelayAsk
 from a2c_smcp.server.session_record import session_record
-from a2c_smcp.server.socket_bounds import REPLACED
+from a2c_smcp.server.socket_bounds import REPLACED, TOKEN_EXPIRED
 from a2c_smcp.server.sockets import BoundedSocket
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -47,6 +48,9 @@ _WITHOUT: Final = (
     "the threaded server has no limits for half-open connections, slow headers and requests that nobody reads: its web "
     "server must end those; a2c server has such limits, see docs/limits.md"
 )
+
+#: Seconds between two looks at which tokens have ended.
+_EXPIRY_LOOK: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
         self._auth = auth
         # Re-entrant, because a broadcast may find a dead member, and handle its disconnect at once.
         self._lock = threading.RLock()
+        self._expiring = False
+        """Whether a thread looks after the ends of tokens."""
 
     @property
     def pending_relays(self) -> int:
@@ -144,7 +150,8 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
                 self._check_connected(sid)
                 self.registry.connect(sid, grant)
                 record = session_record(environ, address, grant, time.time())
-                self._let_in(Client(sid, self._new_bucket(), record), socket)
+                self._let_in(client := Client(sid, self._new_bucket(), record), socket)
+                self._await_expiry(client)
         except Exception as error:
             self.server.sleep(self._seconds_to_refusal(address, error))
             raise self._refused_connection(address, error) from None
@@ -158,6 +165,40 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
             transition = self.registry.disconnect(sid)
             if transition is not None:
                 self._perform((), transition.notices)
+
+    def _authenticate(self, client: Client, message: Message) -> dict[str, Any]:
+        """Take the new token of a session. The lock is not held while the token is checked."""
+        credentials = self._checked_credentials(client, message)
+        try:
+            grant = self._auth.authenticate(credentials)
+        except SMCPError as error:
+            self.server.sleep(self._seconds_to_refusal(credentials.address, error))
+            raise
+        with self._lock:
+            self._check_new_grant(client, grant)
+            client.record.grant = grant
+            self.registry.regrant(client.sid, grant)
+            self._await_expiry(client)
+        return {}
+
+    def _await_expiry(self, client: Client) -> None:
+        """See to it that the session ends with its token. One thread looks after all of them, while there are any."""
+        if math.isfinite(client.record.grant.expires_at) and not self._expiring:
+            self._expiring = True
+            self.server.start_background_task(self._end_expired)
+
+    def _end_expired(self) -> None:
+        while True:
+            self.server.sleep(_EXPIRY_LOOK)
+            with self._lock:
+                ends = [(client.record.grant.expires_at, client.sid) for client in self._clients.values()]
+                self._expiring = any(math.isfinite(until) for until, _ in ends)
+                if not self._expiring:
+                    return
+            now = time.time()
+            for sid in (sid for until, sid in ends if until <= now):
+                if (socket := socket_of(self.server, self.namespace, sid)) is not None:
+                    socket.cut_off(TOKEN_EXPIRED)
 
     # --- requests
 
@@ -175,6 +216,8 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
             row, request = self._admit_event(client, message), message.request
         if row.kind is Kind.RELAY:
             return self._relay(client, row, message)
+        if row.kind is Kind.CREDENTIALS:
+            return self._authenticate(client, message)
         with self._lock:
             match row.kind:
                 case Kind.MEMBERSHIP:
@@ -184,6 +227,9 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
                 case Kind.ANNOUNCE:
                     self._perform((), (offices.announce(self.registry.session(client.sid), row, request),))
                     return {}
+                case Kind.NOTE:
+                    head = offices.record_head(self.registry.session(client.sid), row, request)
+                    return self._events.record_head(client.sid, client.record, head)
                 case _:
                     office_id = offices.list_room(self.registry.session(client.sid), row, request)
                     return offices.listing(self.registry.members(office_id), request)

@@ -123,7 +123,7 @@ LogFormatOption = Annotated[
 ]
 
 #: The advice after a server has refused the key, or wants one.
-KEY_ADVICE: Final = "give the right key with --api-key-file FILE or A2C_API_KEY"
+KEY_ADVICE: Final = "give the right key with --api-key-file FILE or A2C_API_KEY, or sign in with a2c login"
 
 
 class _FlagsWithoutType:
@@ -253,10 +253,13 @@ def listening_problem(error: Exception, option: str) -> str:
 
 
 def link_options(url: str, **more: Any) -> "LinkOptions":
-    """`LinkOptions`; a wrong value is a usage error of the command."""
+    """`LinkOptions`; a wrong value is a usage error of the command. Without a key, the token of `a2c login` counts."""
     from a2c_smcp.errors import BadRequestError
     from a2c_smcp.link.interface import LinkOptions
+    from a2c_smcp.login.fresh_tokens import login_for
 
+    if more.get("api_key") is None:
+        more["api_key"] = login_for(url)
     try:
         return LinkOptions(url, **more)
     except BadRequestError as problem:

@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["aligned", "cells", "console", "say"]
 
 
-def say(text: str, *, err: bool = False, raw: bool = False, one_line: bool = False) -> None:
+def say(text: str, *, err: bool = False, raw: bool = False, one_line: bool = False, end: str = "\n") -> None:
     """Print a text on stdout or stderr at once. Raises `OSError` if the reader has gone or the disk is full.
 
     `one_line` is for a line with words of others in it: they cannot add a line that looks like ours.
+    With an empty `end` the text is a piece of a line.
     """
     stream = sys.stderr if err else sys.stdout
     if not _as_it_is(stream, raw):
         text = printable(text) if one_line else harmless(text)
-    stream.write(f"{text}\n")
+    stream.write(f"{text}{end}")
     stream.flush()
 
 

@@ -6,15 +6,18 @@ told once. The caller closes the descriptors.
 
 import asyncio
 import os
+import sys
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 import anyio
 
-__all__ = ["Line", "LineReader", "LineSplitter", "LongLine", "Writer", "read"]
+__all__ = ["Line", "LineReader", "LineSplitter", "LongLine", "Writer", "known_to_anyio", "read"]
 
 _CHUNK: Final = 65536
 _CHUNKS_A_TURN: Final = 4
@@ -116,6 +119,20 @@ async def read(fd: int) -> bytes:
             return os.read(fd, _CHUNK)
 
 
+def known_to_anyio(callback: Callable[[], None]) -> Callable[[], None]:
+    """A callback of the loop in which anyio knows that asyncio runs.
+
+    If sniffio is installed, which many packages bring, anyio asks it, and sniffio knows tasks only. In a callback anyio
+    would then start no task.
+    """
+    sniffio = sys.modules.get("sniffio")  # anyio has imported it if it is there
+    if sniffio is None:
+        return callback
+    context = copy_context()
+    context.run(sniffio.current_async_library_cvar.set, "asyncio")
+    return partial(context.run, callback)
+
+
 class LineReader:
     """Hands every line of a descriptor to `on_line`, a few chunks per turn of the loop, then calls `on_end`.
 
@@ -129,6 +146,7 @@ class LineReader:
         self._on_line = on_line
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
+        self._turn = known_to_anyio(self._read)
         self._reading = False
         self.ended = False
         self.resume()
@@ -141,7 +159,7 @@ class LineReader:
     def resume(self) -> None:
         if not self._reading and not self.ended:
             self._reading = True
-            self._loop.add_reader(self._fd, self._read)
+            self._loop.add_reader(self._fd, self._turn)
 
     def close(self) -> None:
         self.pause()

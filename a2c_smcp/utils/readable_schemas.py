@@ -15,7 +15,15 @@ from a2c_smcp.utils.schema_keywords import SAME_MEANING, SchemaTooLargeError, Ti
 from a2c_smcp.utils.schema_references import cut_references, follow, target_of
 from a2c_smcp.utils.text import cut
 
-__all__ = ["SCHEMA_LIMITS", "ReadableSchema", "SchemaLimits", "input_schema", "outline", "output_schema"]
+__all__ = [
+    "SCHEMA_LIMITS",
+    "ReadableSchema",
+    "SchemaLimits",
+    "composed_schema",
+    "input_schema",
+    "outline",
+    "output_schema",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,23 @@ def input_schema(schema: Any, limits: SchemaLimits = SCHEMA_LIMITS) -> ReadableS
     if not _fits(copy, tidying.refers, limits):
         return outline(schema, limits)
     return ReadableSchema(copy, tuple(tidying.changes))
+
+
+def composed_schema(schema: Any, limits: SchemaLimits = SCHEMA_LIMITS) -> dict[str, Any] | None:
+    """The schema of a tool's arguments with what MCP allows since 2026-07-28: conditions and alternatives at its top,
+    and `$anchor`. `None` if something else of it would have to be changed.
+    """
+    tidying = Tidying(limits.levels, limits.parts, limits.value_levels, kept=frozenset({"$anchor"}))
+    try:
+        copy = tidying.copy(schema)
+    except SchemaTooLargeError:
+        return None
+    is_whole = copy.get("type") == "object" and not set(tidying.changes) - {SAME_MEANING}
+    if not is_whole or not all(map(_PLAIN_NAME.fullmatch, copy.get("properties", {}))):
+        return None
+    if tidying.refers and (cut_references(copy) or follow(copy).circles):
+        return None
+    return copy if _fits(copy, tidying.refers, limits) else None
 
 
 def output_schema(schema: Any, limits: SchemaLimits = SCHEMA_LIMITS) -> ReadableSchema:
@@ -146,9 +171,8 @@ def _merge(root: dict[str, Any], branches: Iterable[tuple[dict[str, Any], bool]]
     root["properties"] = properties
     if required:
         root["required"] = list(dict.fromkeys(required))
-    if root.get("additionalProperties") is False or "unevaluatedProperties" in root:
-        root.pop("additionalProperties", None)
-        root.pop("unevaluatedProperties", None)
+    # A false `additionalProperties` stays: it is about the arguments at the top, where those of the branches are now.
+    root.pop("unevaluatedProperties", None)
 
 
 def _branches(root: dict[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:

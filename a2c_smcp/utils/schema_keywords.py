@@ -140,6 +140,8 @@ class Tidying:
     changes: dict[str, None] = field(default_factory=dict)
     refers: bool = False
     """Whether the copy has references."""
+    kept: frozenset[str] = frozenset()
+    """Keywords that stay although some hosts refuse them."""
 
     def changed(self, what: str) -> None:
         self.changes[what] = None
@@ -189,7 +191,7 @@ class Tidying:
             return self._types(value)
         if keyword == "pattern" and isinstance(value, str):
             self._count(len(value) // 20)  # to compile it takes as long as so many parts
-        if keyword in _GONE:
+        if keyword in _GONE - self.kept:
             self.changed(keyword)
             return {}
         if keyword in _WITH_SCHEMAS or not _VALUES.get(keyword, _is_anything)(value):

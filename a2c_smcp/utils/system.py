@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["DOCUMENTS", "IS_UNIX", "PROMPT", "SHARED_SEAT", "SystemPart", "lacking"]
+__all__ = ["DOCUMENTS", "IS_UNIX", "OPEN_WINDOWS", "PROMPT", "SHARED_SEAT", "SystemPart", "lacking"]
 
 
 def _has_locks() -> bool:
@@ -61,6 +61,12 @@ DOCUMENTS: Final = SystemPart(
     "folders that can be opened without following links",
     "use another MCP server for them",
 )
+OPEN_WINDOWS: Final = SystemPart(
+    "what is open as windows (a2c windows)",
+    IS_UNIX and _has_terminals(),
+    "Unix terminals",
+    "use another MCP server for them",
+)
 SHARED_SEAT: Final = SystemPart(
     "a seat that processes share (a2c mcp)",
     IS_UNIX and hasattr(os, "fork") and hasattr(socket, "AF_UNIX"),
@@ -71,4 +77,4 @@ SHARED_SEAT: Final = SystemPart(
 
 def lacking() -> Iterator[SystemPart]:
     """The parts that do not work here."""
-    return (part for part in (PROMPT, DOCUMENTS, SHARED_SEAT) if not part.works)
+    return (part for part in (PROMPT, DOCUMENTS, OPEN_WINDOWS, SHARED_SEAT) if not part.works)

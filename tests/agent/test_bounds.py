@@ -14,14 +14,18 @@ from a2c_smcp.smcp import (
     ANSWER_QUESTION_EVENT,
     COMPLETE_EVENT,
     EVENTS,
+    GET_BLOB_EVENT,
     GET_CONFIG_EVENT,
     GET_DESKTOP_EVENT,
     GET_FINDER_EVENT,
     GET_PROMPT_EVENT,
     GET_PROMPTS_EVENT,
     GET_RESOURCES_EVENT,
+    GET_SKILL_EVENT,
+    GET_SKILLS_EVENT,
     GET_TOOLS_EVENT,
     LIST_ROOM_EVENT,
+    PUT_BLOB_EVENT,
     READ_RESOURCE_EVENT,
     SUBSCRIBE_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
@@ -44,8 +48,17 @@ LISTS = {
     GET_RESOURCES_EVENT: "resources",
     GET_PROMPTS_EVENT: "prompts",
     GET_PROMPT_EVENT: "messages",
+    GET_SKILLS_EVENT: "skills",
 }
-SMALL = [COMPLETE_EVENT, SUBSCRIBE_RESOURCE_EVENT, UNSUBSCRIBE_RESOURCE_EVENT, ANSWER_QUESTION_EVENT]
+SMALL = [
+    COMPLETE_EVENT,
+    SUBSCRIBE_RESOURCE_EVENT,
+    UNSUBSCRIBE_RESOURCE_EVENT,
+    ANSWER_QUESTION_EVENT,
+    GET_SKILL_EVENT,
+    PUT_BLOB_EVENT,
+]
+CHUNKS = [GET_BLOB_EVENT]  # they have a limit of documents, because they are larger than small
 CALL = {"agent": "a", "req_id": "1"}
 JSON = st.recursive(
     st.none() | st.integers() | st.text(alphabet='a,[]{}":\\\n中', max_size=8),
@@ -66,7 +79,7 @@ def built(event: str, reply: Any) -> Any:
 
 
 def test_every_answer_of_a_computer_has_a_limit() -> None:
-    assert {*LISTS, *SMALL} == {name for name, event in EVENTS.items() if event.kind is Kind.RELAY}
+    assert {*LISTS, *SMALL, *CHUNKS} == {name for name, event in EVENTS.items() if event.kind is Kind.RELAY}
 
 
 @pytest.mark.parametrize("event", SMALL)

@@ -143,9 +143,10 @@ async def test_a_call_with_parameters_in_every_form(
         assert (done.returncode, done.stdout.decode().strip(), done.stderr) == (0, expected, b"")
     await a2c(env, "call", "laptop", "echo", "text=1", "count=1")
     assert computer.requests(TOOL_CALL_EVENT)[-1]["params"] == {"text": "1", "count": 1}
-    result = await a2c_json(env, "call", "laptop", "echo", "text=hi", "--timeout", "50")
+    result = await a2c_json(env, "call", "laptop", "echo", "text=hi", "--timeout", "50", "--approval-timeout", "70")
     assert result["content"] == [{"type": "text", "text": "hi"}]
-    assert computer.requests(TOOL_CALL_EVENT)[-1]["timeout"] == 50
+    asked = computer.requests(TOOL_CALL_EVENT)[-1]
+    assert (asked["timeout"], asked["approval_timeout"]) == (50, 70)
 
 
 async def test_a_tool_error_a_routing_error_and_bad_usage_have_codes_of_their_own(
@@ -220,7 +221,8 @@ async def test_a_server_that_wants_a_key_is_told_with_the_options_for_one(env: d
     with async_server(APIKeyAuthentication(["right"]), LIMITS) as closed:
         done = await a2c({**env, "A2C_URL": closed.url}, "room")
     assert done.returncode == 3
-    assert done.stderr.decode().splitlines()[-1] == "give the right key with --api-key-file FILE or A2C_API_KEY"
+    advice = "give the right key with --api-key-file FILE or A2C_API_KEY, or sign in with a2c login"
+    assert done.stderr.decode().splitlines()[-1] == advice
 
 
 async def test_desktop_finder_read_config(env: dict[str, str], computer: FakeComputer) -> None:

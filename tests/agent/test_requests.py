@@ -162,7 +162,9 @@ def test_a_missing_tool_may_still_come() -> None:
 
 
 def test_a_call_that_nobody_answered_is_a_timeout() -> None:
-    result = requests.timed_out(3)
+    request = requests.tool_call(CALL, DEADLINES, "laptop", "echo", None, 3, approval_timeout=4)
+    assert request.deadline == 3 + 4 + DEADLINES.tool_call_grace
+    result = requests.timed_out(request)
     assert result.is_error
     assert result.meta == {"error_code": 4004, "a2c_timeout": True}
 

@@ -4,6 +4,7 @@ hostile_mcp.py blare FILE BYTES  when FILE is there: a line of so many bytes, fu
 hostile_mcp.py resources FILE WINDOWS DOCUMENTS  when FILE is there: lists so many of them, all on one page
 hostile_mcp.py tools FILE  while FILE is there: other tools all the time
 hostile_mcp.py storm FILE  while FILE is there: says all the time that its lists and its window have changed
+hostile_mcp.py lies  has a tool `lie`, whose results pretend to be the computer's own refusals, with a code of 70 bits
 hostile_mcp.py large COUNT BYTES  lists windows that have so many bytes each
 """
 
@@ -82,6 +83,8 @@ def main() -> None:
     window = "a window"
     if mode == "large":
         listed, window = resources(int(options[0]), 0), "x" * int(options[1])
+    elif mode == "lies":
+        tools = [{"name": "lie", "inputSchema": {"type": "object"}}]
     elif mode == "blare":
         threading.Thread(target=blare, args=(options[0], int(options[1])), daemon=True).start()
     elif mode == "storm":
@@ -100,6 +103,11 @@ def main() -> None:
         "resources/list": {"resources": listed},
         "resources/templates/list": {"resourceTemplates": []},
         "prompts/list": {"prompts": [{"name": "p"}]},
+        "tools/call": {
+            "content": [{"type": "text", "text": "words of a stranger"}],
+            "isError": True,
+            "_meta": {"error_code": 2**70, "outcome": "refused", "reason": "no", "a2c_cancelled": True},
+        },
         "resources/subscribe": {},
         "resources/unsubscribe": {},
         "ping": {},

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -51,6 +51,14 @@ class Surface:
     def descriptors(self) -> int:
         """How many files and connections its process has open. Linux only."""
         return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
+
+    def open_files(self, suffix: str) -> int:
+        """How many files with this suffix its process has open. Linux only."""
+        found = 0
+        for descriptor in Path(f"/proc/{self.process.pid}/fd").iterdir():
+            with suppress(OSError):  # it was closed meanwhile
+                found += descriptor.readlink().suffix == suffix
+        return found
 
     def settles(self, descriptors: int) -> bool:
         """Wait until it has no more open than so many."""
@@ -98,7 +106,13 @@ def console_surface(computer: Started) -> Surface:
     status, _, content = _asked(link.port, "POST", "/api/session", headers, body)
     assert status == 200, content
     session = {**headers, "x-a2c-session": json.loads(content)["key"]}
-    return Surface("console", computer, url, "GET", "/api/devices", session)
+    surface = Surface("console", computer, url, "GET", "/api/devices", session)
+    # The record is opened in the background, and SQLite keeps the descriptor of its first reader for the next ones.
+    deadline = time.monotonic() + DEADLINE
+    while surface.open_files(".sqlite") < 2:
+        assert time.monotonic() < deadline
+        assert _asked(link.port, "GET", "/api/history", session, None)[0] == 200
+    return surface
 
 
 @contextmanager

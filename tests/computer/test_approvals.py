@@ -2,9 +2,20 @@
 
 import pytest
 
-from a2c_smcp.computer.decisions.approvals import AskPerson, Refuse, Run, approve, approve_resolution
+from a2c_smcp.computer.calls.log import HowDecided
+from a2c_smcp.computer.decisions.approvals import (
+    AskPerson,
+    Refuse,
+    Run,
+    approve,
+    approve_resolution,
+    decided_at,
+    decided_before,
+)
 from a2c_smcp.computer.decisions.book import Declined, Outcome, Resolution, resolution_by
 from a2c_smcp.computer.mcp_clients.model import ToolMeta
+from a2c_smcp.computer.rules.deciding import RuleVerdict
+from a2c_smcp.computer.rules.rule import Rule
 from a2c_smcp.results import error_result, from_wire, text_of, to_wire
 
 
@@ -69,3 +80,44 @@ def test_the_agent_reads_who_or_what_refused_and_the_words_of_the_person() -> No
 )
 def test_a_reason_has_no_control_characters_but_line_breaks_and_is_short(given: str, kept: str) -> None:
     assert resolution_by("terminal", Declined(given)).reason == kept
+
+
+DENY, ALLOW, ASK = (
+    RuleVerdict(effect, Rule(effect, f"{effect}-1", reason="why")) for effect in ("deny", "allow", "ask")
+)
+
+
+@pytest.mark.parametrize(
+    ("meta", "confirmed_by", "verdict", "how"),
+    [
+        (ToolMeta(auto_apply=True), "terminal", None, HowDecided("config")),
+        (None, "terminal", None, HowDecided("person", "terminal")),
+        (None, None, None, HowDecided("yes")),
+        (ToolMeta(auto_apply=True), None, ALLOW, HowDecided("rule", rule="allow-1")),
+        (ToolMeta(auto_apply=True), None, DENY, HowDecided("rule", rule="deny-1")),
+    ],
+)
+def test_a_call_that_needs_no_question_says_what_decided_it(
+    meta: ToolMeta | None, confirmed_by: str | None, verdict: RuleVerdict | None, how: HowDecided
+) -> None:
+    assert decided_before(meta, confirmed_by=confirmed_by, verdict=verdict) == how
+
+
+@pytest.mark.parametrize("meta", [None, ToolMeta(auto_apply=True)])
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_a_rule_comes_before_the_config_and_before_a_yes_for_everything(
+    meta: ToolMeta | None, is_allowed: bool
+) -> None:
+    assert approve(meta, can_ask=True, is_allowed=is_allowed, verdict=ALLOW) == Run()
+    assert approve(meta, can_ask=True, is_allowed=is_allowed, verdict=ASK) == AskPerson()
+    refusal = approve(meta, can_ask=True, is_allowed=is_allowed, verdict=DENY)
+    assert isinstance(refusal, Refuse)
+    result = error_result(refusal.error("delete"))
+    assert result.meta == {"error_code": 4005, "outcome": "rule", "reason": "why"}
+    assert text_of(result) == "Tool delete requires confirmation: a rule of this computer denies it: why"
+
+
+def test_an_answer_says_where_it_was_given() -> None:
+    places = "browser of Ada", "callback", None
+    assert [decided_at(place).by for place in places] == ["person", "program", "nobody"]
+    assert decided_at("browser of Ada").place == "browser of Ada"

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
-from a2c_smcp.computer.calls.progress import WAITING, CallProgress
+from a2c_smcp.computer.calls.progress import CallProgress
 from a2c_smcp.computer.mcp_clients.elicitation.asking import (
     ALL_MODES,
     NO_MODES,
@@ -24,6 +24,7 @@ from a2c_smcp.computer.mcp_clients.elicitation.asking import (
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.model import QuestionPlace
 from a2c_smcp.errors import ToolExecutionError, ToolExecutionTimeoutError
+from a2c_smcp.smcp import WAITING_FOR_PERSON
 from a2c_smcp.utils.forms import FieldKind
 from tests.computer.fakes.computers import asking
 from tests.computer.fakes.processes import eventually
@@ -320,7 +321,7 @@ async def test_a_question_names_its_call_only_when_that_is_certain(era: str) -> 
             tasks.create_task(alone())
             question = await person.asked(2)
             assert (question.call, question.calls) == ("alone", ("alone",))
-            assert heard == [WAITING]
+            assert heard == [WAITING_FOR_PERSON]
             person._answers[id(question)].set_result(GivenAnswer("accept", {}))
 
 

@@ -267,7 +267,7 @@ def test_our_own_entries_may_stand_among_theirs(folder: Folder) -> None:
         ("[" * 100_000, "invalid JSON at line 1, column 65: nested too deeply"),
         (b"\xff\xfe{}", "cannot be read: it is not UTF-8 text"),
         ("7", "must be a JSON object or a list"),
-        ("{}", "holds neither a server nor any of the keys servers, inputs, mcpServers"),
+        ("{}", "holds neither a server nor any of the keys servers, inputs, rules, mcpServers"),
         ({"servers": 7}, "servers: must be an object or a list"),
         ({"mcpServers": []}, "mcpServers: must be an object"),
         ({"inputs": {}}, "inputs: must be a list"),

@@ -25,15 +25,17 @@ from a2c_smcp.computer.decisions.book import (
     MissingInput,
     Outcome,
     Resolution,
+    ToolDefinition,
 )
+from a2c_smcp.computer.decisions.made_rules import ruled_call
 from a2c_smcp.computer.decisions.store import Attendance, DecisionStore
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.watching.events import (
-    AllowedChanged,
     AnswerersChanged,
     DecisionAsked,
     DecisionDecided,
     DecisionEvent,
+    RulesChanged,
 )
 from a2c_smcp.errors import BadRequestError, NotFoundError
 from tests.server.harness import eventually
@@ -309,16 +311,18 @@ async def test_always_allows_the_tool_and_answers_the_calls_of_it_that_wait(watc
         three, third = await asked(store, lambda: store.ask_confirmation(call(3, tool="other")))
         store.answer(first.id, Accepted(always=True), by="terminal")
         assert (await one).always
-        assert (await two) == Resolution(Outcome.ACCEPTED, "terminal")
+        # The rule that was made covers it.
+        assert (await two) == Resolution(Outcome.ACCEPTED, "rule", rule=(await one).rule)
         assert store.pending == (third,)
-        assert store.allowed == {("files", "delete")}
-        assert store.is_allowed("files", "delete")
-        assert not store.is_allowed("files", "other")
-        store.ask_again("files", "delete")
-        assert not store.is_allowed("files", "delete")
-        store.ask_again("files", "delete")
-        told = [event.allowed for event in watched.events if isinstance(event, AllowedChanged)]
-        assert told == [{("files", "delete")}, frozenset()]
+        (rule,) = store.rules.list.all
+        assert (rule.effect, rule.id) == ("allow", (await one).rule)
+        assert store.rules.likely(ruled_call(call(4), ToolDefinition())) is not None
+        assert store.rules.likely(ruled_call(call(4, tool="other"), ToolDefinition())) is None
+        store.rules.remove(rule.id)
+        assert store.rules.list.all == ()
+        with pytest.raises(NotFoundError):
+            store.rules.remove(rule.id)
+        assert len([event for event in watched.events if isinstance(event, RulesChanged)]) == 2
         three.cancel()
         await asyncio.wait([three])
 

@@ -26,6 +26,14 @@ def test_the_user_and_the_query_of_a_url_are_hidden_in_both_shapes(entry: str) -
     assert unmasked_entry(shown, entry) == entry
 
 
+def test_the_secrets_of_oauth_are_hidden_and_its_other_keys_are_shown() -> None:
+    oauth = '{"client_id": "me", "client_secret": "s3cret", "private_key": "${input:key}"}'
+    entry = f'{{"url": "https://h.example/mcp", "oauth": {oauth}}}'
+    shown = masked_entry(entry)
+    assert shown == entry.replace("s3cret", "***")
+    assert unmasked_entry(shown, entry) == entry
+
+
 def test_what_was_typed_is_kept_and_what_was_left_alone_comes_back() -> None:
     shown = masked_entry(ENTRY)
     typed = shown.replace('"KEY": "***"', '"KEY": "new"').replace('"command": "x"', '"command": "y"')

@@ -66,8 +66,8 @@ async def answering(status: str) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{port}/mcp"
 
 
-def remote(url: str, kind: str = "streamable") -> dict[str, Any]:
-    return {"name": "remote", "type": kind, "server_parameters": {"url": url}}
+def remote(url: str, kind: str = "streamable", **parameters: Any) -> dict[str, Any]:
+    return {"name": "remote", "type": kind, "server_parameters": {"url": url, **parameters}}
 
 
 async def test_a_first_start_that_fails_is_tried_again_until_it_succeeds(tmp_path: Path) -> None:
@@ -159,7 +159,11 @@ async def test_a_server_that_starts_for_minutes_holds_up_no_operation_on_another
 @pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])
 @pytest.mark.parametrize("kind", ["streamable", "sse"])
 async def test_a_refused_key_is_not_tried_again(status: str, kind: str) -> None:
-    async with answering(status) as url, running(remote(url, kind), timings=PATIENT) as (computer, _):
+    headers = {"Authorization": "Bearer s3cret"}  # without a key of the person's own, 401 asks for a sign-in
+    async with (
+        answering(status) as url,
+        running(remote(url, kind, headers=headers), timings=PATIENT) as (computer, _),
+    ):
         assert state(computer, "remote") is ServerState.FAILED
         assert f"HTTP {status[:3]}: " in reason(computer, "remote")
         assert "look at the headers in its config" in reason(computer, "remote")

@@ -98,3 +98,12 @@ def test_the_config_itself_is_left_as_it_was() -> None:
     raw = http(headers={"K": "v"})
     server_view(raw)
     assert raw == http(headers={"K": "v"})
+
+
+def test_the_secrets_of_oauth_are_masked() -> None:
+    keys = {"client_secret": "s", "id_token": "i", "exchange_client_id": "e", "exchange_client_secret": "${input:x}"}
+    oauth = {"grant": "jwt_bearer", "client_id": "c", "token_exchange_url": "https://h/", **keys}
+    shown = server_view(http(oauth=oauth))["server_parameters"]["oauth"]
+    assert {key: shown[key] for key in keys} == {**keys, "client_secret": "***", "id_token": "***"}
+    ready = {"grant": "jwt_bearer", "client_id": "c", "assertion": "a"}
+    assert server_view(http(oauth=ready))["server_parameters"]["oauth"]["assertion"] == "***"

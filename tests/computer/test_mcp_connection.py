@@ -673,7 +673,7 @@ async def test_an_idle_http_server_is_asked_and_answers(http_server: str) -> Non
         before = (await stats(witness))["pings"]
         config = http(http_server, "streamable", "legacy")
         # It is also the time that the answer may take.
-        async with opened(config, timings=Timings(idle_probe=10)) as connection:
+        async with opened(config, timings=Timings(idle_probe=5)) as connection:
             assert connection.life is not None
             transport = connection.life.transport
             heard_at = transport.heard_at

@@ -13,6 +13,8 @@ import mcp_types
 import pytest
 from mcp import MCPError
 from mcp.client import _transport, streamable_http
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.client.client import Client
 from mcp.client.session import ClientSession
 from mcp.shared import jsonrpc_dispatcher
@@ -50,7 +52,8 @@ MADE = {
 #: What mcp's documentation offers to clients; the rest goes through `mcp_internals`.
 DOCUMENTED = {
     *("mcp", "mcp_types", "mcp.client.client", "mcp.client.sse", "mcp.client.stdio", "mcp.client.streamable_http"),
-    *("mcp.client.extension", "mcp.client.subscriptions"),
+    *("mcp.client.extension", "mcp.client.subscriptions", "mcp.client.auth", "mcp.shared.auth"),
+    "mcp.client.auth.extensions.client_credentials",
 }
 
 
@@ -82,6 +85,11 @@ def _modules(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+
+
+def test_a_machine_still_asks_its_issuer_where_we_put_our_own_grant() -> None:
+    assert "await self._perform_authorization()" in inspect.getsource(OAuthClientProvider._auth_flow)
+    assert inspect.iscoroutinefunction(ClientCredentialsOAuthProvider._perform_authorization)
 
 
 def test_a_session_still_has_what_we_ask_it_for_past_its_client() -> None:

@@ -35,6 +35,14 @@ def http(kind: str = "streamable", **parameters: Any) -> dict[str, Any]:
     return {"name": "web", "type": kind, "server_parameters": {"url": "https://127.0.0.1/mcp", **parameters}}
 
 
+def jwt_bearer(**keys: Any) -> dict[str, Any]:
+    return http(oauth={"grant": "jwt_bearer", "client_id": "c", "assertion": "a", **keys})
+
+
+def exchange(**keys: Any) -> dict[str, Any]:
+    return jwt_bearer(**{"assertion": None, "id_token": "i", "token_exchange_url": "http://127.0.0.1:1/token", **keys})
+
+
 def problems(raw: object) -> list[str]:
     with pytest.raises(InvalidConfigError) as caught:
         parse_server(raw)
@@ -184,10 +192,27 @@ def test_every_problem_is_named_with_its_place() -> None:
         (http(timeout="PT0S"), "timeout: "),
         (http("sse", timeout=-1), "timeout: "),
         (http("sse", timeout=float("inf")), "timeout: "),
+        (jwt_bearer(client_id=None), "jwt_bearer needs a client_id"),
+        (jwt_bearer(assertion=None), "either an assertion, or an id_token and a token_exchange_url"),
+        (jwt_bearer(id_token="i", token_exchange_url="https://h"), "either an assertion, or an id_token"),
+        (jwt_bearer(assertion=None, id_token="i"), "id_token and token_exchange_url need each other"),
+        (jwt_bearer(assertion=None, exchange_client_id="c"), "id_token and token_exchange_url need each other"),
+        (jwt_bearer(grant="client_credentials", client_secret="s"), 'need "grant": "jwt_bearer"'),
+        (jwt_bearer(private_key="k"), 'it needs "grant": "client_credentials"'),
+        (exchange(exchange_client_secret="s"), "exchange_client_secret needs an exchange_client_id"),
+        (exchange(token_exchange_url="http://h.example/token"), "token_exchange_url: must be an https:// URL"),
+        (exchange(token_exchange_url="https://[::1"), "token_exchange_url: must be an http:// or https:// URL"),
     ],
 )
 def test_bad_values_are_refused_in_their_place(raw: object, message: str) -> None:
     assert message in problems(raw)[0]
+
+
+@pytest.mark.parametrize("raw", [jwt_bearer(), exchange(), exchange(exchange_client_id="e")])
+def test_a_jwt_or_an_exchange_for_one_is_a_sign_in_without_a_person(raw: dict[str, Any]) -> None:
+    assert parse_server(raw)
+    waiting = {key: value and "${input:x}" for key, value in raw["server_parameters"]["oauth"].items()}
+    assert parse_unrendered(http(oauth={**waiting, "grant": "jwt_bearer"}))
 
 
 def test_vrl_without_the_extra_is_refused_naming_it(monkeypatch: pytest.MonkeyPatch) -> None:

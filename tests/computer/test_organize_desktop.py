@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp_types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
+from mcp_types import Annotations, BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
 
 from a2c_smcp.computer.desktop import listed_windows, organize_desktop, windows_to_read
 from a2c_smcp.computer.desktop.organize import show_windows
@@ -71,6 +71,30 @@ def test_a_skipped_blob_warns_once_with_its_uri(result: ReadResourceResult, capl
     with caplog.at_level(logging.WARNING):
         organize_desktop([window("a", "window://h/picture", result)], None, [])
     assert ["window://h/picture" in message for message in caplog.messages].count(True) == 1
+
+
+# --- what MCP's own fields say
+
+
+@pytest.mark.parametrize(
+    ("uri", "priority", "fullscreen", "shown"),
+    [
+        ("window://h/it", 0.6, None, ["window://h/it", "window://h/fifty"]),
+        ("window://h/it?priority=10", 0.6, None, ["window://h/fifty", "window://h/it?priority=10"]),
+        ("window://h/it", None, True, ["window://h/it"]),
+        ("window://h/it", None, "true", ["window://h/fifty", "window://h/it"]),
+        ("window://h/it?fullscreen=false", None, True, ["window://h/fifty", "window://h/it?fullscreen=false"]),
+    ],
+)
+def test_annotations_and_meta_count_where_the_uri_says_nothing(
+    uri: str, priority: float | None, fullscreen: object, shown: list[str]
+) -> None:
+    annotations = None if priority is None else Annotations(priority=priority)
+    meta = None if fullscreen is None else {"fullscreen": fullscreen}
+    it = Resource(uri=uri, name="window", annotations=annotations, _meta=meta)
+    fifty = window("a", "window://h/fifty?priority=50")
+    found = [each.partition("?priority=50")[0] for each in uris([fifty, ("a", it, text("x"))])]
+    assert found == shown
 
 
 # --- step 2: servers

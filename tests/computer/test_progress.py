@@ -6,8 +6,9 @@ from typing import Any
 import anyio
 import pytest
 
-from a2c_smcp.computer.calls.progress import WAITING, CallProgress
+from a2c_smcp.computer.calls.progress import CallProgress
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.smcp import WAITING_FOR_PERSON
 from tests.computer.fakes.computers import FAST, call, running, server, text
 
 Report = tuple[float, float | None, str | None]
@@ -64,7 +65,7 @@ def test_a_wait_is_reported_with_what_is_known() -> None:
     progress.waiting()
     progress.report(2, 4, "on the way")
     progress.waiting()
-    assert heard == [(0, None, WAITING), (2, 4, "on the way"), (2, 4, WAITING)]
+    assert heard == [(0, None, WAITING_FOR_PERSON), (2, 4, "on the way"), (2, 4, WAITING_FOR_PERSON)]
 
 
 def test_nothing_is_reported_after_the_end() -> None:
@@ -180,9 +181,9 @@ async def test_a_call_that_waits_for_its_confirmation_says_so() -> None:
     heard = Heard()
 
     async def confirm(*_: Any) -> bool:
-        assert heard == [(0, None, WAITING)]
+        assert heard == [(0, None, WAITING_FOR_PERSON)]
         return True
 
     async with running(server("a", default_tool_meta=None), confirm_callback=confirm) as (computer, _):
         await computer.execute_tool("r", "a.report", {"steps": 2}, 60, heard.take)
-        assert heard == [(0, None, WAITING), (1, 2, None), (2, 2, None)]
+        assert heard == [(0, None, WAITING_FOR_PERSON), (1, 2, None), (2, 2, None)]

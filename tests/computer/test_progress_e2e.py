@@ -10,12 +10,13 @@ import anyio.to_thread
 import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
-from a2c_smcp.computer.calls.progress import WAITING
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.link.interface import Joined, LinkEvent
+from a2c_smcp.mcp_server import ToolCall
 from a2c_smcp.results import text_of
-from a2c_smcp.smcp import CANCEL_TOOL_CALL_EVENT, TOOL_CALL_EVENT, TOOL_PROGRESS_NOTIFICATION
+from a2c_smcp.smcp import CANCEL_TOOL_CALL_EVENT, TOOL_CALL_EVENT, TOOL_PROGRESS_NOTIFICATION, WAITING_FOR_PERSON
+from a2c_smcp.testing import office
 from tests.computer.fakes.computers import FAST, server
 from tests.computer.fakes.offices import Agent, new_office, options, watched
 from tests.server.harness import Running, eventually, heard
@@ -32,18 +33,18 @@ class Heard(list[Report]):
 @asynccontextmanager
 async def calling(kind: str, url: str, *servers: dict[str, Any], **more: Any) -> AsyncIterator[Any]:
     """A computer in an office, and what calls its tools there, as an agent of this kind."""
-    computer, office = Computer("pc", mcp_servers=servers, **{"timings": FAST, **more}), new_office()
+    computer, office_id = Computer("pc", mcp_servers=servers, **{"timings": FAST, **more}), new_office()
     async with computer, SMCPComputerClient(computer, options(url)) as client:
-        await client.join_office(office)
+        await client.join_office(office_id)
         if kind == "async":
             async with AsyncSMCPAgentClient(options(url), name="ada", live=False) as agent:
-                await agent.join_office(office)
+                await agent.join_office(office_id)
                 yield agent.call_tool
             return
         blocking = SMCPAgentClient(options(url), name="ada", live=False)
         await anyio.to_thread.run_sync(blocking.open)
         try:
-            await anyio.to_thread.run_sync(blocking.join_office, office)
+            await anyio.to_thread.run_sync(blocking.join_office, office_id)
 
             async def call_tool(*args: Any, **options: Any) -> Any:
                 return await anyio.to_thread.run_sync(functools.partial(blocking.call_tool, *args, **options))
@@ -98,17 +99,20 @@ async def test_a_report_comes_before_the_result_in_the_order_of_the_wire(hub: Ru
         assert len(heard(agent, TOOL_PROGRESS_NOTIFICATION)) == before
 
 
-async def test_the_agent_hears_that_a_call_waits_for_its_confirmation(hub: Running) -> None:
-    async def confirm(*_: Any) -> bool:
+async def test_the_agent_hears_that_a_call_waits_for_its_confirmation() -> None:
+    async def report(call: ToolCall) -> str:
+        await call.progress(1, 1)
+        return "reported"
+
+    async def confirm(_: Any) -> bool:
         await eventually(lambda: reports)
         return True
 
     reports = Heard()
-    asking = server("a", default_tool_meta=None)
-    async with calling("async", hub.url, asking, confirm_callback=confirm) as call_tool:
-        result = await call_tool("pc", "a.report", {"steps": 1}, timeout=60, on_progress=reports.take)
+    async with office([report], approvals=confirm) as lab:
+        result = await lab.agent.call_tool("pc", "report", timeout=60, on_progress=reports.take)
         assert text_of(result) == "reported"
-        assert [reports[0], reports[-1]] == [(0, None, WAITING), (1, 1, None)]
+        assert [reports[0], reports[-1]] == [(0, None, WAITING_FOR_PERSON), (1, 1, None)]
 
 
 async def test_a_cancelled_call_reports_nothing_more(hub: Running) -> None:
@@ -138,7 +142,7 @@ async def test_a_request_without_a_wish_for_progress_asks_no_server_for_it(hub: 
 
 
 async def test_a_call_that_outlives_its_connection_reports_to_the_repeat_of_its_request(hub: Running) -> None:
-    computer, office, agent = Computer("pc", mcp_servers=[server("a")], timings=FAST), new_office(), Agent()
+    computer, office_id, agent = Computer("pc", mcp_servers=[server("a")], timings=FAST), new_office(), Agent()
     fields = {
         "tool_name": "a.report",
         "params": {"steps": 600, "seconds": 60},
@@ -149,8 +153,8 @@ async def test_a_call_that_outlives_its_connection_reports_to_the_repeat_of_its_
     links: list[LinkEvent] = []
     async with computer, SMCPComputerClient(computer, options(hub.url), on_event=links.append) as client:
         try:
-            await agent.join(hub.url, office)
-            await client.join_office(office)
+            await agent.join(hub.url, office_id)
+            await client.join_office(office_id)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(functools.partial(agent.ask, TOOL_CALL_EVENT, **fields))
                 await eventually(lambda: heard(agent, TOOL_PROGRESS_NOTIFICATION))

@@ -12,7 +12,6 @@ import pytest
 from mcp_types import CallToolResult
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
-from a2c_smcp.computer.calls.progress import WAITING
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.decisions.book import (
     Accepted,
@@ -27,6 +26,7 @@ from a2c_smcp.computer.decisions.book import (
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.computer.watching.events import DecisionAsked, DecisionDecided, RestartOffered, ServerLogged
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.smcp import WAITING_FOR_PERSON
 from tests.computer.fakes.computers import FAST, Record, asking, call, code, running, text
 from tests.computer.fakes.offices import new_office, options
 from tests.computer.test_asking import CONTENT, SCHEMA, URL, both_eras
@@ -144,11 +144,11 @@ async def test_the_agent_hears_of_the_wait_and_the_timeout_goes_on(era: str) -> 
                 "r",
                 "ask",
                 {},
-                10,
+                4,
                 on_progress=lambda progress, total, message: heard.append((progress, total, message)),
             )
             assert code(result) == 4004
-            assert heard == [(0.0, None, WAITING)]
+            assert heard == [(0.0, None, WAITING_FOR_PERSON)]
             asked = await pending(record)
             decided = await record.of(DecisionDecided)
             assert decided[0].decision_id == asked.id
@@ -278,4 +278,4 @@ async def test_an_agent_sees_that_its_call_waits_and_never_what_was_answered(
 
                 result = await asyncio.to_thread(call_it)
     assert json.loads(text(result)) == {"action": "accept", "content": CONTENT}
-    assert heard == [(0.0, None, WAITING)]
+    assert heard == [(0.0, None, WAITING_FOR_PERSON)]

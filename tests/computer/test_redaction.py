@@ -1,5 +1,7 @@
 """What is said about servers, without what is secret in their configs."""
 
+import sys
+import threading
 import time
 
 import pytest
@@ -210,3 +212,31 @@ def test_a_config_leaves_with_reasons_without_them() -> None:
     info = {"a": failed, "b": running}
     shown = discreet_config({"inputs": [], "servers": {}, "server_info": info})  # type: ignore[typeddict-item]
     assert shown["server_info"] == {"a": {**failed, "reason": "no ***"}, "b": running}
+
+
+def test_a_secret_that_is_learned_while_another_thread_redacts_is_redacted() -> None:
+    redaction = Redaction()
+    for number in range(300):  # a pattern takes long enough to be overtaken
+        redaction.learn_value("***", f"known-secret-{number:04}")
+    is_over = threading.Event()
+
+    def read() -> None:
+        while not is_over.is_set():
+            redaction("known-secret-0001")
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for reader in readers:
+            reader.start()
+        for number in range(100):
+            secret = f"another-{number:04}"
+            redaction.learn_value("***", secret)
+            time.sleep(0.002)  # for a thread that still makes the old pattern
+            assert secret not in redaction(f"say {secret}")
+    finally:
+        is_over.set()
+        sys.setswitchinterval(interval)
+        for reader in readers:
+            reader.join(20)

@@ -271,7 +271,7 @@ import asyncio
 from a2c_smcp.computer.vrl.programs import VRLWorker
 from tests.computer.test_vrl import NUMBERS, SLOW, result
 
-asyncio.run(VRLWorker(deadline=12.0).transform({SLOW!r}, result(), "read", NUMBERS))
+asyncio.run(VRLWorker(deadline=5.0).transform({SLOW!r}, result(), "read", NUMBERS))
 """
 
 

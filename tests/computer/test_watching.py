@@ -319,7 +319,8 @@ async def test_always_lives_in_the_store_and_so_does_a_yes_for_everything() -> N
                 (decision,) = await pending(computer)
                 computer.decisions.answer(decision.id, Accepted(always=True), by="browser")
                 await task
-        assert computer.decisions.allowed == computer.snapshot().allowed == {("a", "echo")}
+        (listed,) = computer.snapshot().rules
+        assert (listed.rule.effect, listed.rule.tool[0].text, listed.source) == ("allow", "a.echo", "run")
         assert code(await call(computer, "a.echo", text="again")) is None  # with nobody there
         assert code(await call(computer, "a.stats")) == 4005
         computer.decisions.allow_all = True
@@ -328,19 +329,25 @@ async def test_always_lives_in_the_store_and_so_does_a_yes_for_everything() -> N
 
 
 async def test_always_is_for_the_server_that_was_there() -> None:
-    async with running(server("a", **ASKING), server("b", **ASKING)) as (computer, _):
-        decisions = computer.decisions
-        for name in ("a", "b"):
-            decisions.allow(name, "echo")
+    async with running(server("a", **ASKING)) as (computer, _):
+        with computer.decisions.attend("browser"):
+            async with calling(computer, "a.echo", text="x") as task:
+                (decision,) = await pending(computer)
+                computer.decisions.answer(decision.id, Accepted(always=True), by="browser")
+                await task
+        (rule,) = computer.decisions.rules.list.all
         await computer.add_or_update_server(server("a", **ASKING))
-        assert decisions.allowed == {("a", "echo"), ("b", "echo")}  # nothing changed
+        assert code(await call(computer, "a.echo", text="x")) is None  # nothing changed
         await computer.add_or_update_server(server("a", mark="another", **ASKING))
-        assert decisions.allowed == {("b", "echo")}
+        assert computer.sleeping_rules() == {rule.id}
         assert code(await call(computer, "a.echo", text="x")) == 4005
-        await computer.remove_server("b")
-        await computer.add_or_update_server(server("b", **ASKING))
-        assert decisions.allowed == frozenset()
-        assert code(await call(computer, "b.echo", text="x")) == 4005
+        await computer.add_or_update_server(server("a", **ASKING))
+        assert computer.sleeping_rules() == frozenset()
+        await computer.remove_server("a")
+        # Another server brings a tool of this name.
+        await computer.add_or_update_server({**server("b", **ASKING), "tool_meta": {"echo": {"alias": "a.echo"}}})
+        assert computer.sleeping_rules() == {rule.id}
+        assert code(await call(computer, "a.echo", text="x")) == 4005
 
 
 @pytest.mark.parametrize(
@@ -385,6 +392,7 @@ async def test_a_refused_call_is_not_one_that_was_allowed_and_its_agent_reads_wh
         refused, unanswered = computer.ended_calls
         assert (refused.outcome, refused.verdict, refused.decided_by) == ("refused", "refused", "browser")
         assert (unanswered.outcome, unanswered.verdict, unanswered.decided_by) == ("unanswered", None, None)
+        assert (refused.how.by, refused.how.place, unanswered.how.by) == ("person", "browser", "nobody")
         assert unanswered.result["meta"] == {"error_code": 4005, "outcome": "unanswered"}
 
 

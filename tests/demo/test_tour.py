@@ -52,10 +52,13 @@ def test_the_tour_ends_well_and_shows_every_station_also_on_a_busy_machine() -> 
             [A2C, "demo"], capture_output=True, text=True, timeout=100, check=False, stdin=subprocess.DEVNULL
         )
     assert result.returncode == 0, result.stdout + result.stderr
-    assert len(re.findall(r"^\d\. ", result.stdout, re.MULTILINE)) == 7
+    assert len(re.findall(r"^\d\. ", result.stdout, re.MULTILINE)) == 8
     for word in (
         "Hello, world!",
         "notify:update_desktop",
+        "has failed (exit code 2)",
+        "error: shop.conf: no price",
+        "saw it pass",
         "年度报告",
         "Q4",
         "basil",
@@ -65,6 +68,9 @@ def test_the_tour_ends_well_and_shows_every_station_also_on_a_busy_machine() -> 
         "Hello, again!",
     ):
         assert word in result.stdout
+    # The agent was told of the failure. Within a second on a free machine; here well before its deadline of 30 s.
+    seen = re.search(r"it was on the desktop ([\d.]+) s after the start", result.stdout)
+    assert seen is not None and float(seen[1]) < 10
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="processes are counted in /proc")

@@ -44,6 +44,8 @@ async def test_a_host_gets_the_same_through_the_office(places: Places, era: str)
     assert set(through["tools/list"]) - set(direct["tools/list"]) == own
     for name in own:
         del through["tools/list"][name]
+    if era == LEGACY:
+        _take_conditions_out(direct["tools/list"], through["tools/list"])
     assert through["resources/list"].pop("a2c://pc/desktop")
     said = through.pop("info")["instructions"]
     assert direct.pop("info")["instructions"] in said
@@ -54,6 +56,15 @@ async def test_a_host_gets_the_same_through_the_office(places: Places, era: str)
     assert TRACED["traceparent"] in str(direct["tools/call links"])
     assert TRACED["traceparent"] in str(direct["resources/read static-text"])
     assert len(direct["progress"]) == 3
+
+
+def _take_conditions_out(direct: dict[str, Any], through: dict[str, Any]) -> None:
+    """APIs behind hosts of the older era refuse a schema with conditions at its top. The rest of it is there."""
+    shown, whole = (tools["json_schema_2020_12_tool"]["inputSchema"] for tools in (through, direct))
+    for condition in ("allOf", "if", "then", "else"):
+        assert condition not in shown
+        del whole[condition]
+    del whole["$defs"]["address"]["$anchor"]
 
 
 async def test_a_resource_that_is_larger_than_a_message_is_read_whole(places: Places) -> None:
@@ -164,4 +175,5 @@ def test_the_conformance_suite_passes_through_the_office_where_it_passes_directl
     assert {name for name, passed in new_direct.items() if passed} <= {
         name for name, passed in new_through.items() if passed
     }
-    assert sum(new_through.values()) >= 25
+    assert sum(new_through.values()) >= 26
+    assert new_through["json-schema-2020-12"]

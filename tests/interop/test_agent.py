@@ -108,8 +108,11 @@ async def test_a_failed_tool_is_a_result(agent: Agent) -> None:
     assert result.is_error
 
 
-async def test_a_call_that_takes_too_long_ends_in_time(agent: Agent) -> None:
-    result = await agent.call_tool(COMPUTER, "sleep", {"seconds": 8}, timeout=1)
+@pytest.mark.parametrize("approval", [None, 600])
+async def test_a_call_that_takes_too_long_ends_in_time(agent: Agent, approval: int | None) -> None:
+    """Also with time for a person, which these servers and computers do not know."""
+    with anyio.fail_after(60):
+        result = await agent.call_tool(COMPUTER, "sleep", {"seconds": 8}, timeout=1, approval_timeout=approval)
     assert result.is_error
 
 

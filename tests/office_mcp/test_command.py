@@ -23,10 +23,10 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from typer.testing import CliRunner
 
+from a2c_smcp.agent.for_models.remembered_office import remembered_office
 from a2c_smcp.cli import app
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.socketio import SMCPComputerClient
-from a2c_smcp.office_mcp.remembered_office import remembered_office
 from a2c_smcp.server import OpenAuthentication
 from tests.agent.harness import a_tool
 from tests.computer.fakes.computers import FAST, server

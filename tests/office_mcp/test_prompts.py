@@ -6,10 +6,10 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from a2c_smcp.office_mcp.addresses import Addresses
+from a2c_smcp.agent.for_models.addresses import Addresses
+from a2c_smcp.agent.for_models.meta import own_result_meta, tool_meta
 from a2c_smcp.office_mcp.instructions import own_words, with_instructions
 from a2c_smcp.office_mcp.listed_resources import listed_resources, listed_template
-from a2c_smcp.office_mcp.meta import own_result_meta, tool_meta
 from a2c_smcp.office_mcp.prompts import OfficePrompt, completions, named_prompts
 from a2c_smcp.office_mcp.shared_lists import ResourceLists, SharedPrompt, SharedResource
 

@@ -15,13 +15,13 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, LinkOptions
+from a2c_smcp.agent.for_models.remembered_office import RememberedOffice
+from a2c_smcp.agent.for_models.sizing import MODEL_SIZE
+from a2c_smcp.agent.for_models.watching import OfficeWaits
 from a2c_smcp.computer import Computer, SMCPComputerClient
 from a2c_smcp.errors import SMCPError, ToolConfirmationError
 from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.office_mcp import office_server
-from a2c_smcp.office_mcp.remembered_office import RememberedOffice
-from a2c_smcp.office_mcp.sizing import MODEL_SIZE
-from a2c_smcp.office_mcp.watching import OfficeWaits
 from a2c_smcp.server import APIKeyAuthentication
 from a2c_smcp.smcp import (
     GET_CONFIG_EVENT,
@@ -55,7 +55,7 @@ TRACED: Any = {"traceparent": "00-1", "com.example/x": {"y": [1]}}
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may take longer than a list waits; the tests of that waiting set their own time."""
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(25.0, 25.0, 25.0))
+    monkeypatch.setattr("a2c_smcp.agent.for_models.watching._WAITS", OfficeWaits(25.0, 25.0, 25.0))
 
 
 @asynccontextmanager
@@ -290,11 +290,15 @@ async def test_links_lead_through_the_office(make_agent: MakeAgent, make_compute
 
 
 async def test_a_server_that_allows_less_time_is_obeyed(make_agent: MakeAgent, make_computer: MakeComputer) -> None:
-    computer = await make_computer()
-    async with host(await make_agent(), timeout=1_000_000) as (client, _):
+    computer, agent = await make_computer(), await make_agent()
+    async with host(agent, timeout=1_000_000) as (client, _):
         assert await say(client, "laptop__echo", text="hi") == "hi"
-    [asked] = computer.requests(TOOL_CALL_EVENT)
-    assert 1 <= asked["timeout"] < 1_000_000
+    async with host(agent, timeout=60, approval_timeout=1_000_000) as (client, _):
+        assert await say(client, "laptop__echo", text="hi") == "hi"
+    once, twice = computer.requests(TOOL_CALL_EVENT)
+    assert 1 <= once["timeout"] < 1_000_000
+    assert "approval_timeout" not in once
+    assert (twice["timeout"], twice["approval_timeout"]) == (60, once["timeout"] - 60), "the sum is what it allows"
 
 
 # --- who is there
@@ -342,7 +346,7 @@ async def test_a_computer_that_left_during_a_disconnection_is_missed(
 
 
 async def test_an_empty_office_is_said_to_be_empty(make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(0.2, 0.2, 0.2))
+    monkeypatch.setattr("a2c_smcp.agent.for_models.watching._WAITS", OfficeWaits(0.2, 0.2, 0.2))
     async with host(await make_agent()) as (client, _):
         assert await names(client) == OWN
         assert "is empty: no computer is in it" in await say(client, "list_computers")
@@ -352,7 +356,7 @@ async def test_an_empty_office_is_said_to_be_empty(make_agent: MakeAgent, monkey
 async def test_a_list_waits_for_computers_that_are_about_to_come(
     make_agent: MakeAgent, make_computer: MakeComputer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(30.0, 30.0, 30.0))
+    monkeypatch.setattr("a2c_smcp.agent.for_models.watching._WAITS", OfficeWaits(30.0, 30.0, 30.0))
 
     async def come() -> None:
         await make_computer("laptop")
@@ -366,7 +370,7 @@ async def test_a_list_waits_for_computers_that_are_about_to_come(
 async def test_no_server_is_an_answer_and_later_there_is_one(
     make_computer: MakeComputer, server: Running, office: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(0.2, 0.2, 0.2))
+    monkeypatch.setattr("a2c_smcp.agent.for_models.watching._WAITS", OfficeWaits(0.2, 0.2, 0.2))
     agent = AsyncSMCPAgentClient("http://127.0.0.1:1", name="ada")
     agent.attend(office)
     try:
@@ -387,7 +391,7 @@ async def test_no_server_is_an_answer_and_later_there_is_one(
 async def test_the_tools_of_the_last_time_are_listed_until_the_office_tells_its_own(
     make_computer: MakeComputer, server: Running, office: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(0.2, 25.0, 0.2))
+    monkeypatch.setattr("a2c_smcp.agent.for_models.watching._WAITS", OfficeWaits(0.2, 25.0, 0.2))
     memory = RememberedOffice(tmp_path / "lab.json")
     memory.save({"laptop": cast("Any", [a_tool("echo")]), "sold": cast("Any", [a_tool("echo")])})
     agent = AsyncSMCPAgentClient("http://127.0.0.1:1", name="ada")
@@ -409,7 +413,7 @@ async def test_the_tools_of_the_last_time_are_listed_until_the_office_tells_its_
 
 
 async def test_a_wrong_key_is_said_and_not_shown(office: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(0.2, 0.2, 0.2))
+    monkeypatch.setattr("a2c_smcp.agent.for_models.watching._WAITS", OfficeWaits(0.2, 0.2, 0.2))
     with async_server(APIKeyAuthentication(["right"]), LIMITS) as running:
         agent = AsyncSMCPAgentClient(running.url, name="ada", api_key="wrong-key")
         agent.attend(office)
@@ -704,7 +708,7 @@ async def test_a_document_of_empty_pages_is_not_read_to_its_end_at_once(
     async with host(await make_agent()) as (client, _):
         text = await say(client, "read_document", document=DOCUMENT)
     assert len(text) < MODEL_SIZE * 1.3
-    assert re.search(r"\[page (\d+) and what follows: read_document with page=\1\]$", text)
+    assert text.endswith("[what follows, if anything does: read_document with page=50]")
 
 
 async def test_what_is_found_on_many_computers_fits_into_one_answer(
@@ -866,7 +870,7 @@ async def test_subscribers_hear_of_changes(make_agent: MakeAgent, make_computer:
 async def test_a_computer_that_always_announces_does_not_hold_the_lists_of_the_others_up(
     make_agent: MakeAgent, make_computer: MakeComputer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._WAITS", OfficeWaits(600.0, 600.0, 600.0))
+    monkeypatch.setattr("a2c_smcp.agent.for_models.watching._WAITS", OfficeWaits(600.0, 600.0, 600.0))
     honest, evil = await make_computer("laptop"), await make_computer("evil")
     is_over = False
 

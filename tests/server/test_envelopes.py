@@ -38,6 +38,13 @@ def test_of_a_relay_the_server_keeps_five_fields_and_the_text_until_it_is_taken(
     assert read.body is None
 
 
+@pytest.mark.parametrize("more", [{}, {"note": "\ud800"}, {"agent": "b", "progress": None}])
+def test_the_server_knows_how_long_a_call_may_take_in_all(more: dict[str, Any]) -> None:
+    kept = message(TOOL_CALL_EVENT, {**CALL, "approval_timeout": "600", **more}).request
+    assert (kept["timeout"], "approval_timeout" in kept) == (630, False)
+    assert message(TOOL_CALL_EVENT, {**CALL, "approval_timeout": None, **more}).request["timeout"] == 30
+
+
 def test_of_everything_else_no_text_is_kept() -> None:
     read = message(JOIN_OFFICE_EVENT, {"role": "agent", "name": "a", "office_id": "o", "more": "x" * 1000})
     assert read.request == {"role": "agent", "name": "a", "office_id": "o"}
@@ -102,6 +109,9 @@ def test_what_is_taken_and_refused_is_what_the_other_ends_take_and_refuse(
         ({"timeout": None}, "timeout"),
         ({"timeout": "soon"}, "timeout"),
         ({"timeout": 3601}, "timeout"),
+        ({"approval_timeout": "soon"}, "approval_timeout"),
+        ({"approval_timeout": []}, "approval_timeout"),
+        ({"approval_timeout": 3571}, "approval_timeout"),
     ],
 )
 def test_a_bad_field_is_named(change: dict[str, Any], field: str) -> None:

@@ -20,7 +20,7 @@ from a2c_smcp.server.admin.client import AdminClient
 from a2c_smcp.server.auth import APIKeyAuthentication, Key
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.limits_file import LimitsFileError, changed_limits, load_limits
-from a2c_smcp.server.reloading import FileReloads, ReloadPart
+from a2c_smcp.utils.reloading import FileReloads, ReloadPart
 from tests.certificates import Certificate, self_signed
 from tests.server.harness import eventually
 from tests.server.test_cli import running

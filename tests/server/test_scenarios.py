@@ -1,6 +1,7 @@
 """The core scenarios over real sockets: both servers, both clients, both transports, the same replies."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -240,12 +241,26 @@ async def test_a_computer_that_does_not_answer_is_408(
 
     shared = server.namespace
     for namespace in shared.both if isinstance(shared, BothNamespaces) else (shared,):
-        monkeypatch.setattr(namespace, "limits", replace(namespace.limits, relay_timeout=2.0))
+        monkeypatch.setattr(namespace, "limits", replace(namespace.limits, relay_timeout=2.0, tool_call_grace=0.5))
+
+    def setup(peer: Peer) -> None:
+        peer.answer("client:get_tools", never)
+        peer.answer("client:tool_call", never)
+
     agent = await make_peer(server, kind, transport)
-    computer = await make_peer(server, "async", transport, setup=lambda peer: peer.answer("client:get_tools", never))
+    computer = await make_peer(server, "async", transport, setup=setup)
     await join(agent, "agent", "a", office)
     await join(computer, "computer", "c", office)
-    assert code(await agent.call("client:get_tools", request_for("client:get_tools"))) == 408
+    replies = {}
+
+    async def ask(event: str, **more: Any) -> None:
+        replies[event] = await agent.call(event, request_for(event, **more))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask, "client:get_tools")
+        tasks.start_soon(partial(ask, "client:tool_call", timeout=1, approval_timeout=1))
+    assert code(replies["client:get_tools"]) == 408
+    assert "within 2.5 s" in replies["client:tool_call"]["error"]["message"], "both times, and the grace"
     # The process of the computer may be the later one to give up.
     await eventually(lambda: server.namespace.pending_relays == 0)
 

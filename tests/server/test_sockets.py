@@ -96,6 +96,7 @@ async def test_a_threaded_server_refuses_a_large_message_before_a_key_was_shown(
         for transport in ("websocket", "polling"):
             peer = await make_peer(server, "async", transport, auth={"token": "right"})
             assert (await peer.call("client:dance", {"padding": "x" * 500_000}))["error"]["code"] == 400
+            await peer.disconnect()  # a polling client takes ten seconds for it when its server has gone
 
 
 async def test_a_threaded_server_keeps_nothing_of_a_message_that_has_no_end() -> None:
@@ -140,7 +141,7 @@ async def test_a_threaded_server_keeps_no_thread_for_a_peer_that_answers_no_ping
             wait_until(lambda: len(set(threading.enumerate()) - before) <= 1)
 
     # It joins before the first ping, also on a busy machine.
-    with sync_server(SyncOpenAuthentication(), ping_interval=9, ping_timeout=0.3) as server:
+    with sync_server(SyncOpenAuthentication(), ping_interval=4, ping_timeout=0.3) as server:
         await anyio.to_thread.run_sync(blocking, server)
 
 
@@ -350,6 +351,7 @@ async def test_a_threaded_server_counts_connections_per_address(make_peer: MakeP
         addresses = server.namespace.admission.addresses
         await eventually(lambda: addresses._joined.total() == 1 and not addresses._knocked)  # nor the refused one
         await make_peer(server)
+        await peers[1].disconnect()  # a polling client takes ten seconds for it when its server has gone
 
 
 async def test_a_call_for_which_there_is_no_thread_left_is_refused_and_forgotten(

@@ -144,6 +144,21 @@ async def test_before_a_key_was_shown_a_large_message_is_refused_on_its_header(
         await eventually(lambda: "more than 16384 bytes" in caplog.text)
 
 
+async def test_a_client_that_refuses_a_large_message_is_not_said_to_have_sent_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def blocking(url: str) -> None:
+        with raw_websocket(url) as sock:
+            receive_until(sock, b'"sid"')
+            sock.sendall(b"\x88\x82" + bytes(4) + (1009).to_bytes(2, "big"))
+            assert is_closed(sock)
+
+    with async_server(KEYED) as server:
+        await anyio.to_thread.run_sync(blocking, server.url)
+        await eventually(lambda: "it cannot receive a message as large" in caplog.text)
+    assert "more than" not in caplog.text
+
+
 async def test_messages_in_many_parts_are_added_up() -> None:
     def blocking(url: str) -> None:
         with raw_websocket(url) as sock:
@@ -409,9 +424,9 @@ async def test_a_handshake_that_does_not_come_is_not_waited_for(tmp_path: Path, 
 
 async def test_a_long_poll_and_an_open_websocket_outlive_the_deadline(make_peer: MakePeer) -> None:
     # Time enough for the headers of a client that is held up; and no ping ends the poll before the deadline.
-    with async_server(OpenAuthentication(), Limits(header_timeout=8), ping_interval=30) as server:
+    with async_server(OpenAuthentication(), Limits(header_timeout=4), ping_interval=30) as server:
         peers = [await make_peer(server, "async", transport) for transport in ("websocket", "polling")]
-        await anyio.sleep(11)
+        await anyio.sleep(5.5)
         for peer in peers:
             assert (await peer.call("client:dance", {}))["error"]["code"] == 400
 

@@ -6,7 +6,7 @@ import itertools
 import json
 import socket
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -892,3 +892,21 @@ async def test_a_client_that_cannot_move_in_time_stays_where_it_is(transport: st
             assert link.joined and link._connection is first
             await link.leave()
     assert [type(event) for event in events] == [Connected, Joined, Left, Disconnected]
+
+
+async def test_a_link_is_closed_although_other_code_swallows_the_cancellation(server: Running, transport: str) -> None:
+    is_waiting, told = asyncio.Event(), list[LinkEvent]()
+
+    async def deaf() -> str:
+        """As `asyncio.wait_for` of Python 3.11, when the answer comes at the same moment."""
+        is_waiting.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return "secret"
+
+    link = OfficeLink(options(server.url, transport, api_key=deaf), {}, on_event=told.append)
+    opening = asyncio.create_task(link.open())
+    await asyncio.wait_for(is_waiting.wait(), DEADLINE)
+    opening.cancel()
+    done, _ = await asyncio.wait({opening}, timeout=DEADLINE)
+    assert done and opening.cancelled() and not told

@@ -1,10 +1,13 @@
 """Pipes on the event loop: whole lines in, whole messages out, whatever the other end does."""
 
 import asyncio
+import contextvars
 import fcntl
 import os
 import tracemalloc
+from functools import partial
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,6 +95,26 @@ async def test_every_line_is_read_in_order_and_then_the_end() -> None:
         await asyncio.wait_for(ended.wait(), 20)
         assert heard == expected
         assert reader.ended
+
+
+async def test_a_line_may_start_a_task_of_anyio_also_where_sniffio_knows_nothing() -> None:
+    """Tests of anyio have a context in which sniffio is told. Commands have none, and many packages bring sniffio."""
+    done = asyncio.Event()
+
+    async def react() -> None:
+        done.set()
+
+    with Pipe() as pipe:
+        async with anyio.create_task_group() as tasks:
+
+            def on_line(_: Line) -> None:
+                tasks.start_soon(react)
+
+            make = partial(LineReader, pipe.read, 1 << 20, on_line, lambda: None)
+            reader = contextvars.Context().run(make)
+            os.write(pipe.write, b"a line\n")
+            await asyncio.wait_for(done.wait(), 20)
+            reader.close()
 
 
 async def test_a_paused_reader_leaves_the_rest_in_the_pipe() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from a2c_smcp.utils.json_sizes import is_deeper
-from a2c_smcp.utils.readable_schemas import SCHEMA_LIMITS, input_schema, output_schema
+from a2c_smcp.utils.readable_schemas import SCHEMA_LIMITS, composed_schema, input_schema, output_schema
 from a2c_smcp.utils.schema_keywords import is_ecmascript_pattern
 
 NODE = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#/$defs/Node"}}}}
@@ -96,6 +96,41 @@ def test_alternatives_at_the_top_become_one_list_of_arguments() -> None:
     assert set(found.schema["properties"]) == {"path", "url", "size"}
     assert found.schema["required"] == ["size"]
     assert not {"oneOf", "allOf"} & found.schema.keys()
+
+
+def test_what_mcp_allows_since_2026_stays_unless_something_else_must_go() -> None:
+    schema = {
+        "type": "object",
+        "$defs": {"a": {"$anchor": "here", "type": "string"}},
+        "properties": {"a": {"$ref": "#/$defs/a"}},
+        "allOf": [{"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}],
+        "if": {"required": ["a"]},
+        "then": {},
+        "additionalProperties": False,
+    }
+    assert composed_schema(schema) == schema
+    odds: tuple[dict[str, Any], ...] = (
+        {"properties": {"a b": {}}},
+        {"properties": {"a": {"$ref": "#/$defs/gone"}}},
+        {"properties": {"a": {"$ref": "#"}}},
+        {"properties": {"a": {"type": "int"}}},
+        {"$id": "https://example.com/"},
+        {"type": "string"},
+        {"description": "long" * 10_000},
+    )
+    for odd in odds:
+        assert composed_schema({**schema, **odd}) is None, odd
+
+
+def test_a_closed_list_of_arguments_stays_closed_with_those_of_the_alternatives() -> None:
+    given = {
+        "type": "object",
+        "properties": {"a": {}},
+        "anyOf": [{"properties": {"b": {}}}],
+        "additionalProperties": False,
+    }
+    expected = {"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": False}
+    assert input_schema(given).schema == expected
 
 
 def test_a_schema_that_is_a_reference_shows_its_arguments() -> None:

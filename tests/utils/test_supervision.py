@@ -1,10 +1,12 @@
 """One task behind a connection: who opens it hears how the first attempt went, whatever ends it."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
 from a2c_smcp.errors import ConnectionLostError
+from a2c_smcp.link import supervision
 from a2c_smcp.link.supervision import First, Supervisor
 
 
@@ -98,3 +100,18 @@ async def test_a_fault_of_the_work_is_logged_and_told(caplog: pytest.LogCaptureF
     with pytest.raises(ZeroDivisionError):
         await supervisor.open()
     assert "a fault of ours" in caplog.text
+
+
+async def test_work_whose_cancellation_was_lost_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervision, "_CANCEL_AGAIN", 0.05)
+
+    async def work(first: First) -> None:
+        first.set_result(None)
+        with suppress(asyncio.CancelledError):  # as `asyncio.wait_for` does sometimes
+            await asyncio.sleep(600)
+        await asyncio.sleep(600)
+
+    supervisor = Supervisor(work, "test")
+    await supervisor.open()
+    await asyncio.wait_for(supervisor.close(), 60)
+    assert not supervisor.is_running

@@ -83,8 +83,8 @@ _HTTP = [
             GuardedWebSocket,
             WebSocketsSansIOProtocol,
             [
-                *("connection_lost", "data_received", "eof_received", "handle_connect", "handle_ping", "pause_writing"),
-                *("receive", "resume_writing", "shutdown", "start_keepalive"),
+                *("connection_lost", "data_received", "eof_received", "handle_close", "handle_connect", "handle_ping"),
+                *("pause_writing", "receive", "resume_writing", "shutdown", "start_keepalive"),
             ],
         ),
     ],

@@ -22,5 +22,8 @@ class HolderOptions:
     membership: Membership
     linger: float = 10.0
     """How many seconds the seat is kept after the last process has gone: some hosts start a process for every call."""
+    lend_after: float = 1.0
+    """How many seconds a process must be alone before it may go around the holder. It is doubled each time that another
+    process comes, up to a minute."""
     max_waiting: int = MAX_WAITING
     """How many bytes may wait for a process that does not read. Then its connection is cut."""

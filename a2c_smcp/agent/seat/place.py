@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Final
 
 from a2c_smcp.link.interface import LinkOptions
+from a2c_smcp.link.server_urls import normal_url
+from a2c_smcp.login.fresh_tokens import LoginToken
 from a2c_smcp.utils.run_folder import NoRunFolderError, run_folder
 from a2c_smcp.utils.system import SHARED_SEAT
 
-__all__ = ["NotSharedError", "SeatPlace", "is_held", "normal_url", "peer_pid", "place_of", "try_lock"]
+__all__ = ["NotSharedError", "SeatPlace", "is_held", "peer_pid", "place_of", "try_lock"]
 
 #: Part of the socket's name: processes with another version of the frames do not meet.
 _VERSION: Final = 2
-_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 
 class NotSharedError(Exception):
@@ -43,8 +44,11 @@ def place_of(link: LinkOptions, office: str) -> SeatPlace:
     """
     if not SHARED_SEAT.works:
         raise NotSharedError(f"it needs {SHARED_SEAT.needs}; {SHARED_SEAT.instead}")
+    key = f"signed in at {link.api_key.url}" if isinstance(link.api_key, LoginToken) else link.api_key
+    if callable(key):
+        raise NotSharedError("its key comes from a function of this process")
     # The key is hashed together with the other values, so that nobody can find it from the file's name.
-    wanted = [_VERSION, normal_url(link.url), link.socketio_path, office, link.api_key_header, link.api_key]
+    wanted = [_VERSION, normal_url(link.url), link.socketio_path, office, link.api_key_header, key]
     wanted.append(sorted(link.headers.items()))
     digest = hashlib.sha256(json.dumps(wanted).encode("utf-8", "surrogatepass")).hexdigest()[:24]
     try:
@@ -52,16 +56,6 @@ def place_of(link: LinkOptions, office: str) -> SeatPlace:
     except NoRunFolderError as error:
         raise NotSharedError(str(error)) from None
     return SeatPlace(folder / f"{digest}.sock", folder / f"{digest}.lock", folder / f"{digest}.log")
-
-
-def normal_url(url: str) -> str:
-    """The URL in one spelling: `http://host`, `HTTP://Host/` and `http://host:80` are the same."""
-    scheme, separator, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    user, at, address = host.rpartition("@")
-    scheme = scheme.lower()
-    address = address.lower().removesuffix(_DEFAULT_PORTS.get(scheme, "\0"))
-    return f"{scheme}{separator}{user}{at}{address}{slash}{path}".rstrip("/")
 
 
 def try_lock(place: SeatPlace) -> int | None:

@@ -11,6 +11,12 @@ as it is. Only the head of a tool call has `agent` and `req_id`.
     failed  id                                  and the error
     notice  event                               and its data
     state                                       and what `State` has
+    lend    secret                              the process is alone: it may take the seat over with this secret
+    taken                                       the process has done so
+    declined                                    the process has failed to
+    recall                                      another process has come: the holder takes the seat back
+    back                                        the holder is in the office: use it again
+    resume  secret                              said to a new holder: the process has the seat under this secret
 """
 
 from collections.abc import Callable
@@ -19,12 +25,16 @@ from typing import Any, Final
 
 import msgspec
 
+from a2c_smcp.dialects.handshake import Dialect
 from a2c_smcp.errors import ConnectionLostError, SMCPError, error_from_payload
 from a2c_smcp.link.transports import Way
+from a2c_smcp.smcp import QUESTION_NOTIFICATION, TOOL_PROGRESS_NOTIFICATION
 from a2c_smcp.wire import codec
 
-__all__ = ["LONGEST_HEAD", "FrameReader", "MalformedFrameError", "State", "frame", "read_error"]
+__all__ = ["ABOUT_CALLS", "LONGEST_HEAD", "FrameReader", "MalformedFrameError", "State", "frame", "read_error"]
 
+#: These notifications come by the connection that the call went by, whoever has the seat by now.
+ABOUT_CALLS: Final = (TOOL_PROGRESS_NOTIFICATION, QUESTION_NOTIFICATION)
 #: How many bytes a frame may have beside its body.
 LONGEST_HEAD: Final = 64 * 1024
 _LENGTH: Final = 4
@@ -83,6 +93,8 @@ class State:
     connected: bool = False
     joined: bool = False
     way: Way | None = None
+    dialect: Dialect = Dialect.OURS
+    """What the server speaks."""
     reason: str = ""
     """Why it is no longer connected."""
     problem: SMCPError | None = None

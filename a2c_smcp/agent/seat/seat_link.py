@@ -3,22 +3,27 @@
 When the holder ends, one of the processes that use it starts the next one. A request that was not sent yet waits for
 the new holder. A request that only reads is asked again. A tool call that was already sent fails: nobody knows whether
 the tool has run.
+
+A process that is the only one may be lent the seat (`own_way`). Then its requests go to the server directly.
 """
 
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 from a2c_smcp.agent.seat.holder_options import HolderOptions
+from a2c_smcp.agent.seat.lending import Seat, moved
+from a2c_smcp.agent.seat.own_way import OwnWay
 from a2c_smcp.agent.seat.pipe import SeatPipe
 from a2c_smcp.agent.seat.place import SeatPlace, is_held, peer_pid, place_of, try_lock
-from a2c_smcp.agent.seat.seat_frames import LONGEST_HEAD, State, read_error
+from a2c_smcp.agent.seat.seat_frames import ABOUT_CALLS, LONGEST_HEAD, State, read_error
 from a2c_smcp.agent.seat.starting import start_holder
+from a2c_smcp.dialects.handshake import Dialect
 from a2c_smcp.errors import (
     AlreadyInRoomError,
     ConnectionLostError,
@@ -45,7 +50,7 @@ from a2c_smcp.relay.asks import Ask, AskTable
 from a2c_smcp.relay.futures import reject, reject_all, resolve
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.utils.backoff import backoff
-from a2c_smcp.wire import PACKET_OVERHEAD, codec, written
+from a2c_smcp.wire import PACKET_OVERHEAD, Encoded, codec, written
 
 __all__ = ["NobodyHoldsItError", "SeatLink", "SharedSeat", "shared_seat"]
 
@@ -116,26 +121,35 @@ class SeatLink:
         self._changed = asyncio.Event()
         self._numbers = itertools.count(1)
         self._asks: AskTable[int, asyncio.Future[str]] = AskTable()
-        self._hearing: set[asyncio.Task[None]] = set()
+        self._working: set[asyncio.Task[None]] = set()
         self._was_joined = False
+        self._own = OwnWay(options, handlers, self._on_own_event)
+        self._has = Seat.HELD
+        self._borrowing: asyncio.Task[None] | None = None
 
     # --- as OfficeLink
 
     @property
     def connected(self) -> bool:
-        return self._state.connected
+        return self._own.connected if self._own.is_used else self._state.connected
 
     @property
     def joined(self) -> bool:
-        return self._state.joined and self.membership is not None
+        return (self._own.joined if self._own.is_used else self._state.joined) and self.membership is not None
 
     @property
     def way(self) -> Way | None:
-        return self._state.way
+        return self._own.way if self._own.is_used else self._state.way
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._own.dialect if self._own.is_used else self._state.dialect
 
     @property
     def problem(self) -> SMCPError | None:
         """Why the office cannot be used right now, if it is known."""
+        if self._own.is_used:
+            return None if self.joined else self._own.problem
         if self._state.joined:
             return None
         lost, reason = None, self._state.reason
@@ -158,9 +172,17 @@ class SeatLink:
     async def close(self) -> None:
         """Disconnect. The seat stays with the other processes."""
         await self._supervisor.close()
+        if self._borrowing is not None:
+            self._borrowing.cancel()
+            await asyncio.wait({self._borrowing})
+            self._borrowing = None
+        was_used, self._has = self._own.is_used, Seat.HELD
         if self._pipe is not None:
             self._pipe.close()
             self._lose("closed by this side", final=True)
+        await self._own.close()
+        if was_used:
+            self._tell(Disconnected("closed by this side", final=True))
         self._changed.set()
 
     async def join(self, membership: Membership) -> None:
@@ -176,8 +198,8 @@ class SeatLink:
 
     async def leave(self) -> None:
         """Stop using the office. The seat stays with the other processes."""
-        membership, self.membership = self.membership, None
-        if membership is not None and self._state.joined:
+        was_in, membership, self.membership = self.joined, self.membership, None
+        if membership is not None and was_in:
             self._tell(Left(membership))
 
     async def exchange(self, event: str, data: Any, timeout: float) -> str:
@@ -185,6 +207,8 @@ class SeatLink:
         self._supervisor.check_loop()
         if self.membership is None:
             raise NotInRoomError("join an office first")
+        if self._own.is_used:
+            return await self._own.exchange(event, data, timeout)
         body = written(event, data).encode()
         if len(body) + len(event) + PACKET_OVERHEAD > self.options.max_message:
             raise PayloadTooLargeError(f"{event} has more than {self.options.max_message} bytes")
@@ -202,7 +226,8 @@ class SeatLink:
         """Ask one holder after the other, until one answers."""
         loop = asyncio.get_running_loop()
         while True:
-            pipe = await self._ready(seconds=30.0)
+            if (pipe := await self._ready(seconds=30.0)) is None:
+                return await self._own.exchange(head[0], Encoded(body.decode()), head[1])
             answered: asyncio.Future[str] = loop.create_future()
             ask = Ask(next(self._numbers), answered, was_sent=not pipe.has_ended)
             self._asks.ask(ask)
@@ -217,22 +242,25 @@ class SeatLink:
                 if self._asks.withdraw(ask.id):
                     pipe.send(["forget", ask.id])
 
-    async def _ready(self, seconds: float) -> SeatPipe:
-        """The pipe to a holder that is in the office. Waits for a holder that is still joining."""
-        if self._pipe is not None and self._state.joined:
-            return self._pipe
+    async def _ready(self, seconds: float) -> SeatPipe | None:
+        """The pipe to a holder that is in the office; `None` if this process is in the office itself. Waits while
+        either of them is still joining.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while True:
                     if not self._supervisor.is_running:
                         raise ConnectionLostError("not connected to the server")
-                    if self._pipe is not None and self._state.joined:
-                        return self._pipe
-                    problem = self._trouble or self._state.problem
-                    if problem is not None and not self._state.is_hopeful:
-                        raise problem
-                    if self._pipe is not None and self._state.reason:
-                        raise ConnectionLostError(f"not connected to the server: {self._state.reason}")
+                    if self._own.joined:
+                        return None
+                    if not self._own.is_used:
+                        if self._pipe is not None and self._state.joined:
+                            return self._pipe
+                        problem = self._trouble or self._state.problem
+                        if problem is not None and not self._state.is_hopeful:
+                            raise problem
+                        if self._pipe is not None and self._state.reason:
+                            raise ConnectionLostError(f"not connected to the server: {self._state.reason}")
                     self._changed.clear()
                     await self._changed.wait()
         raise ConnectionLostError(f"the seat of the office was not taken within {seconds:g} s")
@@ -322,7 +350,7 @@ class SeatLink:
         was_connected, self._pipe = self._state.connected, None
         self._state = State(self._name, reason=reason)
         reject_all(self._asks, partial(ConnectionLostError, reason) if final else _HolderGoneError)
-        if was_connected:
+        if was_connected and not self._own.is_used:
             self._tell(Disconnected(reason, final))
         self._changed.set()
 
@@ -334,16 +362,80 @@ class SeatLink:
                 resolve(self._asks, number, body.decode())
             case ["failed", int() as number]:
                 reject(self._asks, number, read_error(codec.loads(body)))
-            case ["notice", str() as event]:
-                task = asyncio.create_task(self._hear(event, codec.loads(body)))
-                self._hearing.add(task)
-                task.add_done_callback(self._hearing.discard)
+            case ["notice", str() as event] if not self._own.is_used or event in ABOUT_CALLS:
+                self._begin(self._hear(event, codec.loads(body)))
             case ["state"]:
-                self._pipe = pipe
+                is_new, self._pipe = self._pipe is not pipe, pipe
+                if is_new:
+                    self._offer_back()
                 self._apply(State.decode(body))
+            case ["lend", str() as secret]:
+                if self._borrowing is not None:  # the offer of an earlier holder
+                    pipe.send(["declined"])
+                    return
+                self._move("lend")
+                self._borrowing = self._begin(self._borrow(pipe, secret))
+            case ["recall" | "back" as word]:
+                self._move(word)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
+        return task
+
+    async def _borrow(self, pipe: SeatPipe, secret: str) -> None:
+        """Take the seat over. The earlier requests of this process are answered by the holder."""
+        try:
+            await self._own.take(replace(self._seat.options.membership, name=self._state.name), secret)
+        except SMCPError as error:
+            logger.info("the seat stays with its holder: %s", error)
+        answer, self._borrowing = "taken" if self._own.is_used else "declined", None
+        self._move(answer)
+        pipe.send([answer])
+        if self._own.is_used:
+            self._look_again()
+        if self._pipe is not pipe:
+            self._offer_back()
+
+    def _offer_back(self) -> None:
+        """Let a new holder have the seat."""
+        if self._pipe is not None and (secret := self._own.secret) is not None:
+            self._pipe.send(["resume", secret])
+            self._move("resume")
+
+    def _move(self, word: str) -> None:
+        before, self._has = self._has, moved(self._has, word)
+        if self._has is Seat.RETURNING:
+            self._own.let_go()
+            if not self._own.is_used:
+                self._has = Seat.HELD
+        elif before is Seat.RETURNING:
+            self._own.give_back()
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """What the office told during the change may be lost. So the agent looks at all of it again."""
+        if self.membership is not None:
+            self._tell(Joined(self.membership, again=True))
+        self._changed.set()
+
+    def _on_own_event(self, event: LinkEvent) -> None:
+        self._changed.set()
+        if isinstance(event, Joined | RejoinFailed):
+            if self.membership is None:
+                return
+            event = replace(event, membership=self.membership)
+        self._tell(event)
+        if not self._own.is_used:
+            # What the holder has said meanwhile is news now.
+            self._has, state, self._state = Seat.HELD, self._state, State(self._name)
+            self._apply(state)
 
     def _apply(self, state: State) -> None:
         before, self._state, self._trouble = self._state, state, None
+        if self._own.is_used:
+            return
         if state.connected and not before.connected:
             self._tell(Connected(self.options.url, state.way))
         if before.connected and not state.connected:

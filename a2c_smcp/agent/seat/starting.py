@@ -15,6 +15,7 @@ from typing import Any
 from a2c_smcp.agent.seat.holder_options import HolderOptions
 from a2c_smcp.agent.seat.place import SeatPlace
 from a2c_smcp.link.interface import LinkOptions, Membership
+from a2c_smcp.login.fresh_tokens import LoginToken, login_for
 from a2c_smcp.terminal.quick_end import quick_end, quick_imports
 from a2c_smcp.utils.logs import configure_logging
 from a2c_smcp.utils.loops import fast_command_loop
@@ -54,6 +55,8 @@ def hold(told: dict[str, Any]) -> None:
 
     place = SeatPlace(*(Path(told.pop(field.name)) for field in fields(SeatPlace)))
     link, membership = LinkOptions(**told.pop("link")), Membership(**told.pop("membership"))
+    if told.pop("signed_in"):
+        link = replace(link, api_key=login_for(link.url))
     options = HolderOptions(link, membership, **told)
     configure_logging("warning")  # some hosts come and go with every call, and the log stays
 
@@ -68,6 +71,12 @@ def hold(told: dict[str, Any]) -> None:
 
 def _plain(place: SeatPlace, options: HolderOptions) -> dict[str, Any]:
     link = options.link
-    link = replace(link, headers=dict(link.headers), ca=os.path.abspath(link.ca) if link.ca is not None else None)
+    signed_in = isinstance(link.api_key, LoginToken)  # the holder reads the same file
+    link = replace(
+        link,
+        api_key=None if signed_in else link.api_key,
+        headers=dict(link.headers),
+        ca=os.path.abspath(link.ca) if link.ca is not None else None,
+    )
     files = {field.name: str(getattr(place, field.name)) for field in fields(SeatPlace)}
-    return {**files, **asdict(replace(options, link=link))}
+    return {**files, **asdict(replace(options, link=link)), "signed_in": signed_in}

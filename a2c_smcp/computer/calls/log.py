@@ -11,6 +11,7 @@ their memory, and writing it is faster than weighing them.
 import hashlib
 import itertools
 import json
+import math
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
 __all__ = [
     "CallLog",
     "CallOutcome",
+    "DecidedBy",
     "EndedCall",
+    "HowDecided",
     "KeptCalls",
     "LoggedCall",
     "ProgressReport",
@@ -65,6 +68,21 @@ _OWN_MARKERS: Final = frozenset(
 CallOutcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "refused", "unanswered", "nobody", "timed_out"]
 #: What a person or a program decided about a call.
 Verdict: TypeAlias = Literal["allowed", "refused", "cancelled"]
+#: What decided whether a call may run: `auto_apply` in the `config`, a `rule`, a `person` at a place, a `program` by
+#: its callback, the option `yes` for every call, or `nobody`.
+DecidedBy: TypeAlias = Literal["config", "rule", "person", "program", "yes", "nobody"]
+
+
+@dataclass(frozen=True, slots=True)
+class HowDecided:
+    """How it was decided whether a call may run."""
+
+    by: DecidedBy = "nobody"
+    """`nobody` if the call never came so far, if nobody was there to be asked, or if nobody answered."""
+    place: str | None = None
+    """Where a person or a program decided: `terminal`, the name of a page or its device, `callback`."""
+    rule: str | None = None
+    """The rule that decided, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +157,8 @@ class EndedCall:
     """Why it did not run to its end. The Computer says so itself: an MCP server may write anything into `meta`."""
     cancelled_here: bool = False
     """Whether somebody at the computer tried to cancel it."""
+    how: HowDecided = HowDecided()
+    """How it was decided whether it may run. A cancel changes nothing here."""
 
     @property
     def outcome(self) -> CallOutcome:
@@ -190,6 +210,8 @@ class LoggedCall:
     decided_by: str | None = None
     caller: "Caller | None" = None
     """Who can answer the questions of the call where it came from."""
+    tool_ends: float = math.inf
+    """When the tool is out of time, by the clock of the event loop."""
     id: str = ""
     server: SERVER_NAME | None = None
     tool: TOOL_NAME | None = None
@@ -197,6 +219,10 @@ class LoggedCall:
     is_cancelled: bool = False
     """Whether somebody at the computer cancelled it. A cancel by the call's agent is not noted here."""
     stopped: CallOutcome | None = None
+    code: int | None = None
+    """The code of the error with which the Computer ended it. An MCP server may write any code into `meta`."""
+    how: HowDecided = HowDecided()
+    """How it was decided whether it may run. `ToolCalls` writes it before the call goes to its server."""
     sent_at: float | None = None
     """Unix time when it went to its MCP server; `None` if it never reached one."""
     error: str | None = None
@@ -211,8 +237,13 @@ class LoggedCall:
     # What is built from the JSON is not kept: it may take twenty times the memory.
 
     @property
-    def _kept_arguments(self) -> dict[str, Any]:
+    def kept_arguments(self) -> dict[str, Any]:
+        """The arguments; of a call that has ended, as much of them as is kept."""
         return self.arguments if self._arguments_text is None else codec.loads(self._arguments_text)
+
+    @property
+    def has_ended(self) -> bool:
+        return self._result is not None
 
     @property
     def call(self) -> WatchedCall:
@@ -223,7 +254,7 @@ class LoggedCall:
             self.server,
             self.tool,
             self.name,
-            self._kept_arguments,
+            self.kept_arguments,
             self.timeout,
             self.started_at,
             self.office,
@@ -238,7 +269,7 @@ class LoggedCall:
         if self._structured_text is not None:
             result = result.copy()
             result["structuredContent"] = codec.loads(self._structured_text)
-        return EndedCall(self.call, self.duration, result, self.decided_by, self.stopped, self.is_cancelled)
+        return EndedCall(self.call, self.duration, result, self.decided_by, self.stopped, self.is_cancelled, self.how)
 
     @property
     def past(self) -> ToolCallRecord:
@@ -249,7 +280,7 @@ class LoggedCall:
             "req_id": self.req_id,
             "server": self.server or "",
             "tool": self.tool or "",
-            "parameters": self._kept_arguments,
+            "parameters": self.kept_arguments,
             "timeout": self.timeout,
             "success": self.error is None,
             "error": self.error,
@@ -349,6 +380,11 @@ class CallLog:
     def ended(self) -> tuple[EndedCall, ...]:
         """The last hundred calls that ended, oldest first."""
         return tuple(entry.ended for entry in self._ended.values()[-self._kept.shown :])
+
+    @property
+    def past_ids(self) -> frozenset[str]:
+        """The ids of the ended calls that are kept."""
+        return frozenset(self._ended)
 
     def past(self, before: str | None = None) -> Iterator[EndedCall]:
         """The ended calls that are kept, newest first; with `before`, an id, those that ended before that call.

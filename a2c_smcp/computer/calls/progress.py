@@ -5,18 +5,16 @@ import math
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from a2c_smcp.smcp import MAX_PROGRESS_MESSAGE
+from a2c_smcp.smcp import MAX_PROGRESS_MESSAGE, WAITING_FOR_PERSON
 from a2c_smcp.utils.text import cut, well_formed
 
-__all__ = ["PROGRESS_SECONDS", "WAITING", "CallProgress", "OnProgress"]
+__all__ = ["PROGRESS_SECONDS", "CallProgress", "OnProgress"]
 
 logger = logging.getLogger(__name__)
 
 #: Seconds between two reports of a call. That is nine reports in a second; the last report does not wait, and may be
 #: the tenth.
 PROGRESS_SECONDS: Final = 1 / 8.9
-#: The message of a call that waits for an answer of the person at the computer.
-WAITING: Final = "waiting for the person at the computer"
 
 #: Called with `(progress, total, message)` in the event loop. It must not block.
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
@@ -55,7 +53,7 @@ class CallProgress:
 
     def waiting(self) -> None:
         """Report that the call waits for the person at the computer."""
-        self.status(WAITING)
+        self.status(WAITING_FOR_PERSON)
 
     def status(self, message: str) -> None:
         """Report how the call stands, in words: its progress is as before."""

@@ -5,12 +5,10 @@ Knows no agent and no office. The manager knows which server has a tool, and how
 
 import asyncio
 import logging
-import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.lowlevel
@@ -18,7 +16,8 @@ from mcp_types import CallToolResult
 
 from a2c_smcp.computer.calls.freed_memory import FreedMemory
 from a2c_smcp.computer.calls.log import CallLog, CallOutcome, LoggedCall, ProgressReport
-from a2c_smcp.computer.calls.progress import WAITING, CallProgress, OnProgress
+from a2c_smcp.computer.calls.progress import CallProgress, OnProgress
+from a2c_smcp.computer.calls.time_limits import TimeLimits
 from a2c_smcp.computer.decisions.approvals import (
     CALLING_AGENT,
     CALLING_OFFICE,
@@ -27,15 +26,20 @@ from a2c_smcp.computer.decisions.approvals import (
     Run,
     approve,
     approve_resolution,
+    decided_at,
+    decided_before,
+    denied,
 )
-from a2c_smcp.computer.decisions.book import ToolDefinition
+from a2c_smcp.computer.decisions.book import RULE, ToolDefinition
 from a2c_smcp.computer.decisions.callers import CALLER
 from a2c_smcp.computer.decisions.store import DecisionStore
-from a2c_smcp.computer.decisions.tool_definitions import definition_of
+from a2c_smcp.computer.decisions.tool_definitions import ToolDefinitions
 from a2c_smcp.computer.mcp_clients.catalogue import ShownTool
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
+from a2c_smcp.computer.mcp_clients.protocol_requests import BEFORE_CALL
 from a2c_smcp.computer.redaction import Redaction, discreet_error
 from a2c_smcp.computer.resources.links import OfficeAgentId
+from a2c_smcp.computer.rules.deciding import RuledCall, RuleVerdict
 from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.computer.watching.events import BUFFERED_BYTES, CallEnded, CallProgressed, CallStarted, EventHub
 from a2c_smcp.errors import (
@@ -49,10 +53,14 @@ from a2c_smcp.errors import (
     ToolNotFoundError,
 )
 from a2c_smcp.results import TOOL_META_MARKER, cancelled_result, error_result, text_of, with_markers
+from a2c_smcp.smcp import WAITING_FOR_PERSON
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 from a2c_smcp.utils.json_sizes import weight
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, on_one_line
+
+if TYPE_CHECKING:
+    from a2c_smcp.computer.recording.recorder import Recorder
 
 __all__ = ["CURRENT_CALL", "ToolCalls"]
 
@@ -60,6 +68,10 @@ logger = logging.getLogger(__name__)
 
 #: The call that this task makes, while its MCP server runs it.
 CURRENT_CALL: Final[ContextVar[LoggedCall]] = ContextVar("current_call")
+
+
+class _ToolChangedError(Exception):
+    """Its server has changed the tool, or another server has its name now."""
 
 
 class ToolCalls:
@@ -74,15 +86,19 @@ class ToolCalls:
         events: EventHub,
         log: CallLog,
         redaction: Redaction,
+        definitions: ToolDefinitions,
         on_links: Callable[[SERVER_NAME, OfficeAgentId, Iterable[str]], None] = ignore,
+        recorder: "Recorder | None" = None,
     ) -> None:
         self._manager = manager
         self._decisions = decisions
         self._events = events
         self._log = log
         self._freed = FreedMemory()
+        self._definitions = definitions
         self._redaction = redaction
         self._on_links = on_links
+        self._recorder = recorder
         self._failures = LimitedLog(logger, per_second=20)
 
     async def execute(
@@ -94,23 +110,25 @@ class ToolCalls:
         on_progress: OnProgress | None,
         confirmed_by: str | None,
         meta: Mapping[str, Any] | None = None,
+        approval_timeout: float | None = None,
     ) -> CallToolResult:
         """Run a call and return its result, as `Computer.execute_tool` says."""
-        now = asyncio.get_running_loop().time()
-        scope = anyio.CancelScope(deadline=math.inf if timeout is None else now + timeout)
+        limits = TimeLimits(timeout, approval_timeout)
         agent, office = CALLING_AGENT.get(None), CALLING_OFFICE.get(None)
         call = LoggedCall(
-            *(req_id, agent, name, dict(params), timeout, time.time(), now, scope.cancel, office, confirmed_by),
-            caller=CALLER.get(None),
+            *(req_id, agent, name, dict(params), timeout, time.time(), limits.began, limits.scope.cancel),
+            *(office, confirmed_by, CALLER.get(None), limits.tool_ends),
         )
         self._log.start(call)
+        if self._recorder is not None:
+            self._recorder.call_started(call)
         wanted = on_progress is not None or self._events.wants(CallProgressed)
         progress = self._progress(call, on_progress) if wanted else None
         result = None
         try:
             tool = self._find(call)
-            with scope:
-                result = await self._run(call, tool, progress, scope, meta)
+            with limits.scope:
+                result = await self._run(call, tool, progress, limits, meta)
                 return result
             if call.is_cancelled:
                 call.stopped = "cancelled"
@@ -120,11 +138,12 @@ class ToolCalls:
         except (ToolError, PayloadTooLargeError) as error:
             whose = "calls of this computer" if call.agent is None else "calls of agents"
             self._failures.warn(whose, "tool call %s failed: %s", in_log(req_id), on_one_line(error))
-            call.stopped = _stopped_by(error)
+            call.stopped, call.code = _stopped_by(error), error.code
             result = error_result(error)
             return result if call.agent is None else error_result(discreet_error(error))
         except Exception:
             # The caller logs it, and turns it into an answer.
+            call.code = InternalError.default_code
             result = error_result(InternalError("this computer failed to run the call; its log says why"))
             raise
         finally:
@@ -140,6 +159,13 @@ class ToolCalls:
         call.decided_by = by
         call.cancel()
         return True
+
+    async def test_rules(
+        self, tool: ShownTool, arguments: Mapping[str, Any], agent: str, office: str, *, counts: bool = False
+    ) -> RuleVerdict | None:
+        """What the rules say about a call of this tool; `None` if no rule matches."""
+        ruled = RuledCall(self._definitions.ruled(tool), arguments, agent, office)
+        return await self._decisions.rules.verdict(ruled, counts=counts)
 
     # --- one call
 
@@ -158,58 +184,91 @@ class ToolCalls:
         call: LoggedCall,
         tool: ShownTool,
         progress: CallProgress | None,
-        scope: anyio.CancelScope,
+        limits: TimeLimits,
         meta: Mapping[str, Any] | None,
     ) -> CallToolResult:
-        decisions = self._decisions
-        is_allowed = decisions.is_allowed(tool.server, tool.original, partial(definition_of, tool))
-        approval = approve(
-            tool.meta,
-            can_ask=decisions.can_answer("confirmation"),
-            is_allowed=call.decided_by is not None or is_allowed,
-        )
-        if isinstance(approval, AskPerson):
-            if progress is not None:
-                progress.waiting()
-            approval = await self._confirm(call, tool, scope)
-        if isinstance(approval, Refuse):
-            raise approval.error(tool.name)
-        result = await self._call(call, tool, progress, meta)
+        confirmed_by, result = call.decided_by, None
+        while result is None:
+            approved = await self._approve(call, tool, progress, limits)
+            if isinstance(approved, Refuse):
+                raise approved.error(tool.name)
+            tool = approved
+            call.tool_ends = limits.start_tool()
+            try:
+                result = await self._call(call, tool, progress, meta)
+            except _ToolChangedError:
+                # It was decided about the tool as it was. It may have waited for its turn since.
+                tool = self._manager.validate_tool_call(call.name)
+                call.server, call.tool, call.decided_by = tool.server, tool.original, confirmed_by
         return with_markers(result, {TOOL_META_MARKER: tool.meta_object} if tool.meta_object is not None else {})
 
-    async def _confirm(self, call: LoggedCall, tool: ShownTool, scope: anyio.CancelScope) -> Run | Refuse:
-        """Ask a person, and return the decision. If nobody answers until just before the call's deadline, the call
-        is refused.
+    async def _approve(
+        self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None, limits: TimeLimits
+    ) -> ShownTool | Refuse:
+        """The tool that may run: by the rules, by the config, or because a person says so.
 
-        A yes is for the tool as it was shown. If its server has changed the description meanwhile, this asks again.
+        A yes is for the tool as it was shown. If its server has changed the tool meanwhile, this asks again. If a rule
+        came meanwhile that covers the call, the rules decide again.
         """
+        decisions, confirmed_by = self._decisions, call.decided_by
         while True:
-            definition = definition_of(tool)
-            approval = await self._ask(call, tool, definition, scope)
+            verdict = None if confirmed_by is not None else await self._rules_say(call, tool)
+            is_allowed = confirmed_by is not None or decisions.allow_all
+            can_ask = decisions.can_answer("confirmation")
+            approval = approve(tool.meta, can_ask=can_ask, is_allowed=is_allowed, verdict=verdict)
+            if not isinstance(approval, AskPerson):
+                if isinstance(approval, Run) or approval.outcome == "rule":
+                    call.how = decided_before(tool.meta, confirmed_by=confirmed_by, verdict=verdict)
+                return tool if isinstance(approval, Run) else approval
+            if progress is not None:
+                progress.waiting()
+            definition = self._definitions.of(tool)
+            approval = await self._ask(call, tool, definition, limits, verdict)
             if isinstance(approval, Refuse):
                 return approval
-            # Meanwhile the call may be cancelled, the tool forbidden, or its name taken by another tool.
-            await anyio.lowlevel.checkpoint_if_cancelled()
-            now = self._manager.validate_tool_call(call.name)
-            if (now.server, now.original) != (tool.server, tool.original):
-                raise ToolNotFoundError(call.name)
-            if definition_of(now).digest == definition.digest:
-                return approval
-            tool = now
+            tool = await self._find_again(call, tool)
+            if call.decided_by is not RULE and self._definitions.of(tool).digest == definition.digest:
+                denial = await self._unless_denied(call, tool)
+                return tool if isinstance(denial, Run) else denial
+            call.decided_by = None
+
+    async def _unless_denied(self, call: LoggedCall, tool: ShownTool) -> Run | Refuse:
+        """A person said yes. A rule that came after the question may still deny the call."""
+        verdict = await self._rules_say(call, tool, counts=False)
+        if verdict is None or verdict.effect != "deny":
+            return Run()
+        call.decided_by, call.how = None, decided_before(None, confirmed_by=None, verdict=verdict)
+        return denied(verdict)
+
+    async def _rules_say(self, call: LoggedCall, tool: ShownTool, *, counts: bool = True) -> RuleVerdict | None:
+        if not self._decisions.rules.has_rules:
+            return None
+        return await self.test_rules(tool, call.arguments, call.agent or "", call.office or "", counts=counts)
+
+    async def _find_again(self, call: LoggedCall, tool: ShownTool) -> ShownTool:
+        """The tool after a person was asked. Meanwhile the call may be cancelled, the tool forbidden, or its name
+        taken by another tool.
+        """
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        now = self._manager.validate_tool_call(call.name)
+        if (now.server, now.original) != (tool.server, tool.original):
+            raise ToolNotFoundError(call.name)
+        return now
 
     async def _ask(
-        self, call: LoggedCall, tool: ShownTool, definition: ToolDefinition, scope: anyio.CancelScope
+        self,
+        call: LoggedCall,
+        tool: ShownTool,
+        definition: ToolDefinition,
+        limits: TimeLimits,
+        verdict: RuleVerdict | None,
     ) -> Run | Refuse:
-        # The question ends a moment before the call's deadline. If it ended later, the call would fail with a timeout
-        # of the tool.
-        expires = anyio.current_effective_deadline() - 0.1
-        # A busy event loop may wake after both times. Then the call must still not fail with a timeout of the tool.
-        deadline, scope.deadline = scope.deadline, math.inf
-        try:
-            resolution = await self._decisions.ask_confirmation(call.call, definition, expires=expires)
-        finally:
-            scope.deadline = deadline
-        call.decided_by = resolution.by
+        """Ask a person, and return the decision. If nobody answers in time, the call is refused."""
+        with limits.asking() as expires:
+            resolution = await self._decisions.ask_confirmation(call.call, definition, expires=expires, verdict=verdict)
+        call.decided_by, call.how = resolution.by, decided_at(resolution.by)
+        if resolution.by is RULE:
+            return Run()  # the rules decide again
         approval = approve_resolution(resolution)
         if isinstance(approval, Refuse) and resolution.error is not None:
             raise approval.error(tool.name) from resolution.error
@@ -219,7 +278,7 @@ class ToolCalls:
         self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None, meta: Mapping[str, Any] | None
     ) -> CallToolResult:
         sent_at = time.time()
-        current = CURRENT_CALL.set(call)
+        current, before = CURRENT_CALL.set(call), BEFORE_CALL.set(lambda: self._check_unchanged(call, tool))
         try:
             result = await self._manager.call_tool(tool, call.arguments, progress=progress, meta=meta)
         except ServerNotActiveError:
@@ -232,10 +291,20 @@ class ToolCalls:
             raise
         finally:
             CURRENT_CALL.reset(current)
+            BEFORE_CALL.reset(before)
         call.reached(sent_at, self._redaction.quote(text_of(result)) if result.is_error else None)
         if call.agent is not None and (links := _links(result)):
             self._on_links(tool.server, OfficeAgentId(call.office or "", call.agent), links)
         return result
+
+    def _check_unchanged(self, call: LoggedCall, tool: ShownTool) -> None:
+        """Raise if the tool is not the one that was decided about."""
+        now = self._manager.validate_tool_call(call.name)
+        if now.tool is tool.tool and now.server == tool.server:
+            return
+        definitions = self._definitions
+        if now.server != tool.server or definitions.of(now).digest != definitions.of(tool).digest:
+            raise _ToolChangedError
 
     # --- what is told of it
 
@@ -244,7 +313,7 @@ class ToolCalls:
 
         def tell(progress: float, total: float | None, message: str | None) -> None:
             # Only the agent is told that the call waits for a person: watchers see the decision itself.
-            if message != WAITING:
+            if message != WAITING_FOR_PERSON:
                 call.progress = ProgressReport(progress, total, message)
                 if self._events.wants(CallProgressed):
                     self._events.publish(CallProgressed(call.id, call.progress))
@@ -259,6 +328,8 @@ class ToolCalls:
         call.caller = None
         now = asyncio.get_running_loop().time()
         self._freed.forgot(self._log.end(call, result, now), now)
+        if self._recorder is not None:
+            self._recorder.call_ended(call, result)
         if self._events.wants(CallEnded):
             ended = call.ended
             size = call.size_of_names + weight([ended.call.arguments, ended.result], BUFFERED_BYTES)

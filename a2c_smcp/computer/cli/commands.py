@@ -14,6 +14,7 @@ from a2c_smcp.computer.cli import (  # noqa: F401 - they put their commands into
     input_commands,
     office_commands,
     resource_commands,
+    rule_commands,
     server_commands,
     tool_commands,
 )

@@ -8,13 +8,15 @@ from itertools import islice
 from typing import Final
 
 from a2c_smcp.computer.cli.confirmation_text import first_look, whole
-from a2c_smcp.computer.cli.output import Output
+from a2c_smcp.computer.cli.output import Output, printable
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.decisions.book import Accepted, Confirmation, DecisionAnswer, Declined
+from a2c_smcp.computer.decisions.made_rules import proposal_for
 
 __all__ = ["answer_of", "ask_to_confirm"]
 
 _SHOW: Final = ("s", "show", "show all")
+_LIKE: Final = ("l", "like", "like this")
 _UNSEEN: Final = "yes!"
 
 
@@ -28,20 +30,22 @@ def answer_of(typed: str) -> DecisionAnswer | None:
             return Accepted(always=True)
         case (("n" | "no"), reason):
             return Declined(reason)
+        case ("never", reason):
+            return Declined(reason, never=True)
     return None
 
 
 async def ask_to_confirm(terminal: Terminal, output: Output, decision: Confirmation) -> DecisionAnswer:
     """The person's decision, asked in the caller's `turn`. Ctrl-C and Ctrl-D raise as in `Terminal.text`.
 
-    While a part of the arguments has not been on the screen, `y` and `a` decide nothing. A program gets all arguments
-    in its line, so its `y` counts at once.
+    While a part of the arguments has not been on the screen, `y`, `l` and `a` decide nothing. A program gets all
+    arguments in its line, so its `y` counts at once.
     """
     width = shutil.get_terminal_size().columns
     look = first_look(decision, width)
     _tell(output, decision, "\n".join(look.lines))
     rest = whole(decision, width)
-    is_unseen, has_more = look.has_cut_arguments and not output.has_lines, look.has_more
+    is_unseen, has_more = look.is_cut and not output.has_lines, look.has_more
     while True:
         typed = await terminal.text(_question(decision, has_more))
         word, answer = typed.strip().lower(), answer_of(typed)
@@ -52,16 +56,45 @@ async def ask_to_confirm(terminal: Terminal, output: Output, decision: Confirmat
             output.text("\n".join([*portion, "  … s shows more" if has_more else "  That is all of it."]))
         elif is_unseen and word == _UNSEEN:
             return Accepted()
-        elif is_unseen and isinstance(answer, Accepted):
+        elif is_unseen and (isinstance(answer, Accepted) or word in _LIKE):
             output.text(f"A part of it was not shown. Type s to see it; then {word} counts. {_UNSEEN} runs it unseen.")
+        elif word in _LIKE:
+            if (like := await _ask_for_rule(terminal, output, decision)) is not None:
+                return like
         elif answer is not None:
             return answer
+
+
+async def _ask_for_rule(terminal: Terminal, output: Output, decision: Confirmation) -> Accepted | None:
+    """Show the narrowest rule that covers this call, and let the person widen it. `None` if they take it back."""
+    if (proposal := proposal_for(decision)) is None:
+        output.text("No rule like this can be made: the call has too many or too large arguments.")
+        return None
+    widths = [0] * len(proposal.parts)
+    fixed = len(proposal.fixed)
+    while True:
+        said = proposal.sentences(widths)
+        lines = ["A rule would allow such calls from now on, if all of this is so:"]
+        lines += [f"      {printable(sentence)}" for sentence in said[:fixed]]
+        lines += [f"  {number:>3} {printable(sentence)}" for number, sentence in enumerate(said[fixed:], 1)]
+        output.text("\n".join(lines))
+        widen = "a number widens that part, " if proposal.parts else ""
+        typed = (await terminal.text(f"Make this rule and run it? y(es), {widen}b(ack): ")).strip().lower()
+        if typed in ("y", "yes"):
+            return Accepted(widths=tuple(widths))
+        if typed in ("b", "back", "n", "no"):
+            return None
+        if typed.isascii() and typed.isdigit() and 1 <= int(typed[:9]) <= len(widths):
+            part = int(typed) - 1
+            # After the widest comes the narrowest again.
+            widths[part] = (widths[part] + 1) % len(proposal.parts[part].steps)
 
 
 def _question(decision: Confirmation, has_more: bool) -> str:
     seconds = _seconds(decision)
     within = "" if seconds is None else f" within {seconds:.0f} s"
-    return f"Run it? y(es), n(o) and why, a(lways){', s(how all)' if has_more else ''}{within}: "
+    show = ", s(how all)" if has_more else ""
+    return f"Run it? y(es), l(ike this), a(lways), n(o), never{show}{within}: "
 
 
 def _seconds(decision: Confirmation) -> float | None:

@@ -12,6 +12,8 @@ from prompt_toolkit.utils import get_cwidth
 
 from a2c_smcp.computer.decisions.book import Confirmation
 from a2c_smcp.computer.decisions.shown_text import ArgumentRow, argument_rows, has_mixed_scripts
+from a2c_smcp.computer.decisions.tool_changes import part_text
+from a2c_smcp.computer.rules.difference import word_changes
 from a2c_smcp.utils.text import cut, printable
 
 __all__ = ["FirstLook", "first_look", "whole"]
@@ -29,6 +31,7 @@ class _Most:
     characters_of_a_name: int = 100
     lines_of_the_description: int = 6
     characters_of_a_title: int = 200
+    characters_of_a_change: int = 2000
 
     def lines_of_each(self, arguments: int) -> int:
         return max(1, min(self.lines_of_one, self.lines // max(1, arguments)))
@@ -41,8 +44,8 @@ _BAR: Final = "  │ "
 @dataclass(frozen=True, slots=True)
 class FirstLook:
     lines: Sequence[str]
-    has_cut_arguments: bool
-    """Whether a part of the arguments is not in the lines."""
+    is_cut: bool
+    """Whether a part of the arguments, or of what changed in the tool, is not in the lines."""
     has_more: bool
     """Whether a part of the arguments or of the tool's description is not in the lines."""
 
@@ -50,7 +53,10 @@ class FirstLook:
 def first_look(decision: Confirmation, width: int) -> FirstLook:
     """Who asks for which tool, and the beginning of each argument. What is left out is counted."""
     said, unsaid = _beginning(decision.definition.description, _MOST.lines_of_the_description)
-    lines = [*_heading(decision), *_description(said, unsaid, width), *_before_arguments(decision)]
+    changed = [*_changes(decision, _MOST.characters_of_a_change, width)]
+    has_cut_changes = changed != [*_changes(decision, None, width)]
+    lines = [*_heading(decision), *changed, *_about(decision), *_description(said, unsaid, width)]
+    lines += _before_arguments(decision)
     rows = argument_rows(decision.call.arguments)
     each = _MOST.lines_of_each(len(rows))
     has_cut_arguments = len(rows) > _MOST.arguments
@@ -63,12 +69,15 @@ def first_look(decision: Confirmation, width: int) -> FirstLook:
             lines.append(_left_out(rest_of_name + rest))
     if len(rows) > _MOST.arguments:
         lines.append(f"  … {len(rows) - _MOST.arguments} more arguments are not shown")
-    return FirstLook(lines, has_cut_arguments, has_more=has_cut_arguments or bool(unsaid))
+    is_cut = has_cut_arguments or has_cut_changes
+    return FirstLook(lines, is_cut, has_more=is_cut or bool(unsaid))
 
 
 def whole(decision: Confirmation, width: int) -> Iterator[str]:
     """All of the call, with nothing left out. There may be very many lines."""
     yield from _heading(decision)
+    yield from _changes(decision, None, width)
+    yield from _about(decision)
     yield from _description(decision.definition.description, "", width)
     yield from _before_arguments(decision)
     for row in argument_rows(decision.call.arguments):
@@ -87,17 +96,41 @@ def _heading(decision: Confirmation) -> Iterator[str]:
             yield f"  ! The name {printable(name)} has letters of several alphabets: it may look like another one."
     if definition.is_dangerous:
         yield "  ! It may destroy something: its server says so, or its config tags it as dangerous."
-    if (before := decision.allowed_before) is not None:
-        changed = ", ".join(definition.changes_since(before))
-        yield f"  ! You had always allowed it. Since then its server has changed: {changed}."
-        if before.description != definition.description:
-            yield f"  It was: {printable(cut(before.description, _MOST.characters_of_a_title))}"
+
+
+def _about(decision: Confirmation) -> Iterator[str]:
+    definition = decision.definition
     if definition.title:
         yield f"  Its title: {printable(cut(definition.title, _MOST.characters_of_a_title))}"
     said = [(hint, value) for hint, value in definition.annotations.items() if isinstance(value, bool)]
     if said:
         hints = ", ".join(f"{hint}: {'yes' if value else 'no'}" for hint, value in said)
         yield f"  Its hints: {printable(cut(hints, _MOST.characters_of_a_title))}"
+
+
+def _changes(decision: Confirmation, most: int | None, width: int) -> Iterator[str]:
+    """What changed in a tool since a rule was made for it, word by word; of each part at most `most` characters."""
+    before, now = decision.allowed_before, decision.definition
+    if before is None:
+        return
+    if not before.digest:
+        yield "  ! A rule was made for another tool than this one is now. How that one was is not known here."
+        return
+    changed = now.changes_since(before)
+    yield f"  ! A rule allowed it. Since then this has changed: {', '.join(changed) or 'its name'}."
+    for part in changed:
+        marks = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
+        parts = word_changes(part_text(before, part), part_text(now, part))
+        text = "".join(marks[kind].format(_shortened(words) if kind == "same" else words) for kind, words in parts)
+        yield f"    {part}:"
+        yield from _barred(text[:most], width)
+        if rest := text[len(text[:most]) :]:
+            yield _left_out(rest)
+
+
+def _shortened(text: str) -> str:
+    """What stays the same is shown by its ends only."""
+    return text if len(text) <= 80 else f"{text[:35]} … {text[-35:]}"
 
 
 def _description(said: str, unsaid: str, width: int) -> Iterator[str]:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import anyio
-from watchfiles import awatch
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.files import ConfigFiles, read_config_files
@@ -18,6 +17,7 @@ from a2c_smcp.computer.config.writer import ConfigWriter
 from a2c_smcp.computer.inputs import servers_referencing
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.utils.following import follow_folders
 from a2c_smcp.errors import NotFoundError, SMCPError
 from a2c_smcp.types import SERVER_NAME
 
@@ -49,20 +49,12 @@ class FollowedFiles:
 
     async def follow(self) -> None:
         """Apply every change, until cancelled."""
-        # Folders are watched, because editors and container hosts replace the file, or the link to it.
         folders = {path.absolute().parent for path in self.paths}
-        # The watching thread does not notice a cancellation by itself: it would wait for seconds.
-        stop = anyio.Event()
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_set_when_cancelled, stop)
-                async for _ in awatch(
-                    *folders, watch_filter=None, recursive=False, debounce=200, stop_event=stop
-                ):  # milliseconds
-                    # As a task, beside earlier ones: a server that waits for an input holds up no other.
-                    tasks.start_soon(self.reload)
+            # Beside earlier ones: a server that waits for an input holds up no other.
+            await follow_folders(folders, self.reload)
         except* (OSError, RuntimeError):
-            # For example too many watches on this machine. The servers that run are worth more than later changes.
+            # The servers that run are worth more than later changes.
             logger.exception("changes of the config files are no longer followed")
 
     def read(self) -> ConfigFiles:
@@ -95,6 +87,7 @@ class FollowedFiles:
         that has failed or is backing off is started again, even if its entry has not changed.
         """
         self._latest = files
+        self._computer.decisions.rules.use_config(files.rules)
         wanted = _by_name(files)
         there = self._states()
         refused: dict[SERVER_NAME, SMCPError] = {}
@@ -176,13 +169,6 @@ class FollowedFiles:
             await self._computer.restart_server(name)
         except SMCPError as error:
             refused[name] = error
-
-
-async def _set_when_cancelled(event: anyio.Event) -> None:
-    try:
-        await anyio.sleep_forever()
-    finally:
-        event.set()
 
 
 def _outcome(state: ServerState | None) -> str:

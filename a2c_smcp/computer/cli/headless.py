@@ -88,6 +88,7 @@ class _Service:
                 tasks.start_soon(self._computer.boot_up)
                 tasks.start_soon(self._join)
                 tasks.start_soon(self._files.follow)
+                tasks.start_soon(self._computer.decisions.rules.follow)
                 await self._stopped.wait()
                 tasks.cancel_scope.cancel()
         finally:

@@ -6,6 +6,7 @@ Each command imports what it needs when it runs, so that `--help` stays quick.
 import hashlib
 import importlib
 import platform
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +19,8 @@ import typer
 
 from a2c_smcp.computer.cli.run_options import ConsoleOptions, RunOptions
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.record.cli import record_app
+from a2c_smcp.record.places import record_of
 from a2c_smcp.terminal.background_stream import background_stderr
 from a2c_smcp.terminal.exits import FAILED, REFUSED
 from a2c_smcp.terminal.options import (
@@ -65,7 +68,7 @@ def validate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Config files, read as one configuration.")],
     prefix_tools: PrefixTools = False,
 ) -> None:
-    """List everything that is wrong with config files. Starts nothing and asks for nothing."""
+    """List everything that is wrong with config files, and with rules files (.toml). Starts nothing."""
     from a2c_smcp.computer.cli.validate import validate_files
 
     raise typer.Exit(validate_files(files, prefix_tools=prefix_tools))
@@ -79,11 +82,84 @@ def schema() -> None:
     say(SCHEMA_FILE.read_text("utf-8").rstrip())
 
 
+rules_app = CommandApp(name="rules", help="Rules: what may run without a person, and what never runs.")
+app.add_typer(rules_app)
+
+
+@rules_app.command("test")
+def rules_test(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A rules file, or a config file with rules.")],
+    call: Annotated[str, typer.Option("--call", metavar="TOOL", help="The tool, by the name that agents see.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="The arguments of the call.")
+    ] = None,
+    agent: Annotated[str, typer.Option(help="The agent that calls.", show_default="none")] = "",
+    office: Annotated[str, typer.Option(help="The office of the call.", show_default="none")] = "",
+    server: Annotated[
+        str, typer.Option(help="The server of the tool.", show_default="that of a rule from a card, or none")
+    ] = "",
+    hint: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A hint of the tool that is true: readOnlyHint, …")
+    ] = None,
+) -> None:
+    """Say which rule decides a call, and why. Runs nothing."""
+    from a2c_smcp.computer.cli.rule_checks import test_rules
+
+    raise typer.Exit(test_rules(file, call, arguments or [], agent, office, server, hint or []))
+
+
+@rules_app.command("list")
+def rules_list(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="A rules file.", show_default="that of the computer --name")
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(envvar="A2C_NAME", help="The computer whose rules are listed.", show_default="the machine's"),
+    ] = None,
+) -> None:
+    """List the rules of a file in words, in the order in which they decide. Those of a computer with how often each
+    decided, by its record.
+    """
+    from a2c_smcp.computer.cli.rule_checks import list_rules
+    from a2c_smcp.record.places import record_of
+
+    if file is not None:
+        raise typer.Exit(list_rules(file))
+    path = _rules_file(None, _name(name))
+    raise typer.Exit(list_rules(path, None if path is None else record_of(_name(name))))
+
+
+ServerName = Annotated[str, typer.Argument(metavar="NAME", help="The server's name in the config files.")]
+
+
+@app.command()
+def login(name: ServerName, config: ConfigFilesOption = None, inputs: InputFilesOption = None) -> None:
+    """Sign in to a remote MCP server ahead of time. The sign-in is kept for the computers of this user."""
+    from a2c_smcp.computer.cli.sign_ins import login as sign_in
+
+    raise typer.Exit(sign_in(_config_files(config, inputs), name))
+
+
+@app.command()
+def logout(name: ServerName, config: ConfigFilesOption = None, inputs: InputFilesOption = None) -> None:
+    """Delete the sign-in at a remote MCP server."""
+    from a2c_smcp.computer.cli.sign_ins import logout as sign_out
+
+    raise typer.Exit(sign_out(_config_files(config, inputs), name))
+
+
+def _config_files(config: list[Path] | None, inputs: list[Path] | None) -> list[Path]:
+    if not config:
+        raise typer.BadParameter("--config is needed: it names the file with the server")
+    return [*config, *(inputs or ())]
+
+
 @dataclass(frozen=True)
 class StartFlags:
     """Fields of `RunOptions`."""
 
-    yes: Annotated[bool, typer.Option("--yes", help="Run every call, also of tools that are not auto_apply.")] = False
+    yes: Annotated[bool, typer.Option("--yes", help="Run every call that no rule is about.")] = False
     auto_connect: Annotated[
         bool, typer.Option("--auto-connect/--no-auto-connect", help="Start servers when they are added or enabled.")
     ] = True
@@ -108,6 +184,48 @@ class SizeFlags:
     ] = None
 
 
+@dataclass(frozen=True)
+class RecordFlags:
+    """What is recorded, and for how long."""
+
+    record: Annotated[
+        bool, typer.Option("--record/--no-record", help="Keep a record of every call and decision in a private file.")
+    ] = True
+    record_days: Annotated[float, typer.Option(min=0, help="Days that the record keeps; 0: no limit.")] = 90.0
+    record_size: Annotated[int, typer.Option(min=0, metavar="MIB", help="Largest size of the record; 0: no limit.")] = (
+        256
+    )
+    record_results: Annotated[
+        bool, typer.Option("--record-results", help="Record what tools answer, too, not only its size and digest.")
+    ] = False
+    record_head_to_server: Annotated[
+        bool,
+        typer.Option(
+            "--record-head-to-server", help="Tell the server how far the record goes, for its own record (--record)."
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class ComputerRecordPlace:
+    """The record of a computer."""
+
+    name: Annotated[
+        str | None, typer.Option(envvar="A2C_NAME", help="The computer's name.", show_default="the machine's")
+    ] = None
+    record_file: Annotated[
+        Path | None,
+        typer.Option("--file", metavar="FILE", help="Instead: the file of a record.", show_default=False),
+    ] = None
+
+    @property
+    def file(self) -> Path:
+        return self.record_file or record_of(_name(self.name))
+
+
+app.add_typer(record_app(ComputerRecordPlace, "a computer"))
+
+
 @app.command()
 @background_stderr()
 def run(
@@ -121,6 +239,14 @@ def run(
     ] = None,
     config: ConfigFilesOption = None,
     inputs: InputFilesOption = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The rules file, TOML. It must be there; an empty file has no rules.",
+            show_default="a file in the user's state folder",
+        ),
+    ] = None,
     link: Annotated["LinkOptions", OptionGroup(link_from_options)],
     headless: Annotated[
         bool, typer.Option("--headless", help="Run without a prompt until SIGTERM, and follow changes of the files.")
@@ -135,6 +261,7 @@ def run(
         ),
     ] = False,
     limits: SizeFlags,
+    recording: RecordFlags,
     console: ConsoleOptions,
     computer_factory: Annotated[
         str | None,
@@ -153,7 +280,7 @@ def run(
     missing = [option for option, value in (("--office", office), ("--config", config)) if not value]
     if headless and missing:
         raise typer.BadParameter(f"--headless needs {' and '.join(missing)}")
-    name = name or platform.node()[:64] or "computer"
+    name = _name(name)
     with quick_imports():
         options = RunOptions(
             name=name,
@@ -161,9 +288,11 @@ def run(
             link=replace(link, max_message=limits.max_message or link.max_message),
             files=(*(config or ()), *(inputs or ())),
             home_file=config[0] if config else None,
+            rules=_rules_file(rules, name),
+            needs_rules=rules is not None,
             json_lines=json_lines,
             console=console,
-            factory=_factory(computer_factory, name, vars(limits)),
+            factory=_factory(computer_factory, name, vars(limits), recording),
             **vars(starting),
         )
     with traced("a2c-computer", wanted=otel):
@@ -197,19 +326,44 @@ def _start(options: RunOptions, start_log: Callable[[str], None], *, headless: b
         raise typer.Exit(FAILED if isinstance(error, InvalidConfigError) else REFUSED) from None
 
 
-def _factory(path: str | None, name: str, limits: dict[str, int | None]) -> Any:
-    """The function that makes the Computer. A user's own factory gets only the limits that were given, and not the
-    remembered tools.
+def _name(name: str | None) -> str:
+    return name or platform.node()[:64] or "computer"
+
+
+def _rules_file(given: Path | None, name: str) -> Path | None:
+    """The rules file: the given one, or that of the computer with this name. `None` if there is no home folder."""
+    if given is not None:
+        return given
+    is_plain = re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", name) is not None
+    folder = name if is_plain else hashlib.sha256(name.encode()).hexdigest()[:16]
+    with suppress(BadRequestError):
+        return state_folder() / "rules" / folder / "rules.toml"
+    return None
+
+
+def _factory(path: str | None, name: str, limits: dict[str, int | None], recording: RecordFlags) -> Any:
+    """The function that makes the Computer. A user's own factory gets only the limits that were given, and neither the
+    remembered tools nor the record.
     """
     given: dict[str, Any] = {limit: value for limit, value in limits.items() if value is not None}
     if path is not None:
         return partial(_load(path), **given)
+    from a2c_smcp.computer.cli.kept_sign_ins import kept_sign_ins
     from a2c_smcp.computer.computer import Computer
     from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
 
     with suppress(BadRequestError):  # there is no home folder
         file = state_folder() / "tools" / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.json"
         given["remembered_tools"] = RememberedTools(file)
+        if recording.record:
+            from a2c_smcp.record.retention import Retention
+            from a2c_smcp.record.writer import RecordWriter
+
+            keep = Retention(days=recording.record_days, bytes=recording.record_size * 2**20)
+            given["record"] = RecordWriter(record_of(name), keep)
+            given["record_results"] = recording.record_results
+            given["tell_record_head"] = recording.record_head_to_server
+        given["sign_in_store"] = kept_sign_ins()
     return partial(Computer, **given)
 
 

@@ -1,10 +1,8 @@
 """Commands about the office that this computer is in, and about its console in the browser."""
 
-from dataclasses import replace
-
 from a2c_smcp.computer.cli.command_table import command
 from a2c_smcp.computer.cli.output import printable
-from a2c_smcp.computer.cli.session import CLISession
+from a2c_smcp.computer.cli.session import CLISession, link_to
 from a2c_smcp.errors import BadRequestError, NotInRoomError
 
 __all__ = ["show_link"]
@@ -19,10 +17,10 @@ async def connect(
     name: str | None = None,
     api_key: str | None = None,
 ) -> None:
-    """Connect to a server and join an office. What you leave out stays as it was: the URL, the key, the name, and the
-    office unless you left it with `leave`."""
-    known = session.link
-    link = replace(known, url=known.url if url is None else url, api_key=known.api_key if api_key is None else api_key)
+    """Connect to a server and join an office. What you leave out stays as it was: the URL, the name, and the office
+    unless you left it with `leave`. The key stays for the same server. Another server gets the token of `a2c login`.
+    """
+    link = link_to(session.link, session.link.url if url is None else url, api_key)
     await session.connect(link, session.computer.name if name is None else name, office or session.office)
 
 

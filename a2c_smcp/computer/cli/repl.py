@@ -104,6 +104,7 @@ class _Repl:
         async with anyio.create_task_group() as tasks:
             self._session.tasks = tasks
             await tasks.start(self._session.report)
+            tasks.start_soon(self._computer.decisions.rules.follow)
             if self._session.consoles.is_open:
                 # Before the servers start: the page can be asked for their inputs.
                 await self._session.consoles.start(tasks)

@@ -46,9 +46,13 @@ class RunOptions:
     """Config files and files with inputs."""
     home_file: Path | None
     """The config file to which the console writes new servers."""
+    rules: Path | None
+    """The file with the rules. Rules that are made on a card are written there; `None`: they last until the end."""
+    needs_rules: bool
+    """Whether that file must be there: somebody has named it."""
     yes: bool
-    """Run every call. Otherwise a person confirms the calls of tools that are not `auto_apply`; where nobody can, they
-    are refused."""
+    """Run every call that no rule is about. Otherwise a person confirms the calls of tools that are not `auto_apply`;
+    where nobody can, they are refused."""
     auto_connect: bool
     auto_reconnect: bool
     prefix_tools: bool
@@ -59,13 +63,21 @@ class RunOptions:
     """Makes the Computer; called like the class."""
 
     def new_computer(self, files: "ConfigFiles") -> "Computer":
-        """A Computer with the servers and inputs of these files."""
+        """A Computer with the servers, inputs and rules of these files. Raises `InvalidConfigError` if the rules file
+        has a mistake, or is not there although somebody has named it.
+        """
+        # A factory of somebody else may take no more arguments than those below.
+        folders = {"skills": files.skills, "uploads": files.uploads}
         computer = self.factory(
             self.name,
             inputs=files.inputs,
             mcp_servers=files.servers,
             auto_connect=self.auto_connect,
             auto_reconnect=self.auto_reconnect,
+            **{key: folder for key, folder in folders.items() if folder is not None},
         )
         computer.decisions.allow_all = self.yes
+        computer.decisions.rules.use_config(files.rules)
+        if self.rules is not None:
+            computer.decisions.rules.open(self.rules, needed=self.needs_rules)
         return computer

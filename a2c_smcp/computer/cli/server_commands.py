@@ -57,7 +57,27 @@ def _add_action(verb: str, act: Callable[[Computer, str], Awaitable[object]], he
 _add_action("start", Computer.start_server, "Start a server.")
 _add_action("stop", Computer.stop_server, "Stop a server. It stays stopped until you start it.")
 _add_action("restart", Computer.restart_server, "Restart a server with its config and its inputs as they are now.")
-_add_action("remove", Computer.remove_server, "Stop a server and forget it.")
+
+
+@command("servers remove", "NAME [--logout yes|no]", first(_servers))
+async def servers_remove(session: CLISession, name: str, *, logout: str = "no") -> None:
+    """Stop a server and forget it; with `--logout yes`, also the sign-in at it."""
+    await session.computer.remove_server(name, sign_out=logout == "yes")
+    _show_servers(session)
+
+
+@command("servers login", "NAME", first(_servers))
+async def servers_login(session: CLISession, name: str) -> None:
+    """Ask again for the sign-in that a server waits for."""
+    session.computer.begin_sign_in(name)
+    _show_servers(session)
+
+
+@command("servers logout", "NAME", first(_servers))
+async def servers_logout(session: CLISession, name: str) -> None:
+    """Stop a server and delete the sign-in at it."""
+    await session.computer.sign_out(name)
+    _show_servers(session)
 
 
 @command("servers add", "JSON|@FILE|KEY=VALUE...", secret=True)

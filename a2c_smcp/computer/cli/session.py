@@ -41,6 +41,7 @@ from a2c_smcp.link.interface import (
     Membership,
     RejoinFailed,
 )
+from a2c_smcp.login.fresh_tokens import LoginToken, login_for
 
 __all__ = ["BOOT_SECONDS", "CLISession", "link_to", "status_fields"]
 
@@ -236,11 +237,14 @@ class CLISession:
 
 def link_to(known: LinkOptions, url: str, api_key: str | None) -> LinkOptions:
     """The options for the server that a person named. The known server keeps its key and headers. Another server gets
-    none of them: the key of one server is never sent to another.
+    none of them: the key of one server is never sent to another. Without a key, the token of `a2c login` counts.
     """
     if url in (known.url, masked_url(known.url)):
-        return replace(known, api_key=known.api_key if api_key is None else api_key)
-    return replace(known, url=url, api_key=api_key, headers={})
+        link = replace(known, api_key=known.api_key if api_key is None else api_key)
+    else:
+        link = replace(known, url=url, api_key=api_key, headers={})
+    is_personal = link.api_key is None or isinstance(link.api_key, LoginToken)
+    return replace(link, api_key=login_for(link.url)) if is_personal else link
 
 
 def status_fields(status: ServerStatus, shared: SharedCounts | None = None) -> dict[str, object]:

@@ -9,6 +9,7 @@ from a2c_smcp.computer.cli.confirm import ask_to_confirm
 from a2c_smcp.computer.cli.output import Output, printable
 from a2c_smcp.computer.cli.prompts import CliInputResolver
 from a2c_smcp.computer.cli.question_form import ask_a_question
+from a2c_smcp.computer.cli.sign_in_form import ask_to_sign_in
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.decisions.book import (
     Accepted,
@@ -19,6 +20,7 @@ from a2c_smcp.computer.decisions.book import (
     Declined,
     Dismissed,
     MissingInput,
+    MissingSignIn,
     Outcome,
     Question,
 )
@@ -70,6 +72,8 @@ class TerminalAnswers:
                 return await ask_a_question(self.terminal, self.output, decision)
             case MissingInput(definition=definition) if not isinstance(definition, CommandInput):
                 return Accepted(await self.inputs.ask(definition))
+            case MissingSignIn():
+                return await ask_to_sign_in(self.terminal, self.output, decision)
             case _:
                 return Dismissed()
 

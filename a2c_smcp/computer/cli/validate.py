@@ -1,9 +1,14 @@
-"""`a2c computer validate`: lists everything that is wrong with config files. It starts nothing."""
+"""`a2c computer validate`: lists everything that is wrong with config files, and with rules files (`.toml`). It
+starts nothing.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from a2c_smcp.computer.config.files import read_config_files
+from a2c_smcp.computer.config.problems import InvalidConfigError
+from a2c_smcp.computer.rules.rule import rule_warnings
+from a2c_smcp.computer.rules.store import read_rules_file
 from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.text import printable
 
@@ -12,18 +17,29 @@ __all__ = ["validate_files"]
 
 def validate_files(paths: Sequence[Path], *, prefix_tools: bool = False) -> int:
     """Print a line for every problem and every warning, and return the exit status."""
-    files = read_config_files(*paths, prefix_tools=prefix_tools)
-    for problem in files.problems:
+    rule_files = [path for path in paths if path.suffix == ".toml"]
+    files = read_config_files(*(path for path in paths if path not in rule_files), prefix_tools=prefix_tools)
+    rules, problems = list(files.rules), list(files.problems)
+    for path in rule_files:
+        try:
+            rules += read_rules_file(path, needed=True)
+        except InvalidConfigError as error:
+            problems += error.problems
+    for problem in problems:
         say(f"error: {problem}")
     for warning in files.warnings:
         say(f"warning: {warning}")
-    if files.problems:
-        say(f"{_count(len(files.problems), 'error')}, {_count(len(files.warnings), 'warning')}")
+    if problems:
+        say(f"{_count(len(problems), 'error')}, {_count(len(files.warnings), 'warning')}")
         return 1
     for raw in files.servers:
         if prefix := raw.get("tool_prefix"):
             say(f"server {raw['name']!r}: the names of its tools begin with {printable(str(prefix))}")
-    say(f"valid: {_count(len(files.servers), 'server')}, {_count(len(files.inputs), 'input')}")
+    for rule in rules:
+        for unclear in rule_warnings(rule):
+            say(f"warning: rule {rule.id}: {unclear}")
+    counted = f", {_count(len(rules), 'rule')}" if rules else ""
+    say(f"valid: {_count(len(files.servers), 'server')}, {_count(len(files.inputs), 'input')}{counted}")
     return 0
 
 

@@ -1,7 +1,7 @@
 """Hides the secrets in the text of a server's entry when it is shown, and puts them back when it is saved. Pure.
 
 Only the values change, so comments and layout stay. The secrets are those that `client:get_config` masks: values of
-`env` and `headers` without a placeholder, and the user and the query of a `url`.
+`env` and `headers` and the secrets of `oauth` without a placeholder, and the user and the query of a `url`.
 """
 
 import json
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from a2c_smcp.computer.config.jsonc import JsoncError, Node, scan
-from a2c_smcp.computer.mcp_clients.masking import MASK, masked_url
+from a2c_smcp.computer.mcp_clients.masking import MASK, OAUTH_SECRETS, masked_url
 from a2c_smcp.computer.utils.placeholder import holds_placeholder
 from a2c_smcp.errors import BadRequestError
 
@@ -79,7 +79,9 @@ def _places(entry: str) -> Iterator[_SecretPlace]:
         for member in () if node is None else node.members:
             if member.name == "url":
                 yield _SecretPlace((*above, "url"), member.node, is_url=True)
-            elif member.name in ("env", "headers"):
+            elif member.name in ("env", "headers", "oauth"):
                 yield from (
-                    _SecretPlace((*above, member.name, inner.name or ""), inner.node) for inner in member.node.members
+                    _SecretPlace((*above, member.name, inner.name or ""), inner.node)
+                    for inner in member.node.members
+                    if member.name != "oauth" or inner.name in OAUTH_SECRETS
                 )

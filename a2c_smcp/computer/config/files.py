@@ -27,10 +27,12 @@ from a2c_smcp.computer.mcp_clients.model import (
     parse_input,
     parse_unrendered,
 )
+from a2c_smcp.computer.rules.rule import Rule, parse_rules
 from a2c_smcp.computer.vrl.syntax import check_written_vrl
 from a2c_smcp.terminal.suggestions import did_you_mean
 
 __all__ = [
+    "FOLDER_KEYS",
     "SCHEMA_KEY",
     "ConfigFiles",
     "is_flat",
@@ -47,6 +49,8 @@ __all__ = [
 
 #: The key that names a file's JSON Schema to an editor. It means nothing to us.
 SCHEMA_KEY: Final = "$schema"
+#: The keys of a file that name folders of the computer.
+FOLDER_KEYS: Final = ("skills", "uploads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +60,16 @@ class ConfigFiles:
     servers: tuple[dict[str, Any], ...] = field(default=(), repr=False)
     """The configs as written, in order, in our own shape. They may hold secrets in clear text."""
     inputs: tuple[MCPServerInput, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    """The rules of all files, in order."""
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     wrong: frozenset[str] = frozenset()
     """The names of servers whose entries cannot be used."""
+    skills: Path | None = None
+    """The folder of skills that agents may read."""
+    uploads: Path | None = None
+    """The folder into which agents may put files."""
 
     @property
     def unusable(self) -> tuple[Problem, ...]:
@@ -131,6 +141,7 @@ def _together(readings: Sequence["_ConfigFile"], defined: Iterable[str], prefix_
     return ConfigFiles(
         servers=tuple(with_tool_prefix(raw) if prefix_tools else raw for raw in reversed(first_servers.values())),
         inputs=tuple(reversed(first_inputs.values())),
+        rules=tuple(rule for reading in readings for rule in reading.rules),
         problems=(
             *(problem for reading in readings for problem in reading.problems),
             *_twice((f"server {raw['name']!r}", file) for raw, file in servers),
@@ -139,6 +150,8 @@ def _together(readings: Sequence["_ConfigFile"], defined: Iterable[str], prefix_
         ),
         warnings=tuple(warning for reading in readings for warning in reading.warnings),
         wrong=frozenset(name for reading in readings for name in reading.wrong) - first_servers.keys(),
+        skills=next((each.folders["skills"] for each in readings if "skills" in each.folders), None),
+        uploads=next((each.folders["uploads"] for each in readings if "uploads" in each.folders), None),
     )
 
 
@@ -157,11 +170,14 @@ class _ConfigFile:
         self.file = file
         self.servers: list[dict[str, Any]] = []
         self.inputs: list[MCPServerInput] = []
+        self.rules: tuple[Rule, ...] = ()
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
         self.wrong: set[str] = set()
         #: The ids of all inputs, also of wrong ones: a server that refers to a wrong input is not wrong itself.
         self.input_ids: set[str] = set()
+        self.folders: dict[str, Path] = {}
+        """The folders that it names, by their keys."""
         self._references: list[tuple[str, bool, str, str]] = []
 
     def problem(self, message: str, field: str = "", subject: str = "") -> None:
@@ -199,11 +215,26 @@ class _ConfigFile:
         self.servers.append({**raw, "name": config.name})
         return True
 
+    def add_rules(self, raw: object) -> None:
+        """Take the rules of this file. A mistake makes the whole file unusable: without a rule, too much might run."""
+        self.rules, problems = parse_rules(raw, file=self.file)
+        self.problems += problems
+
     def add_input(self, raw: object, position: int) -> None:
         if isinstance(raw, dict):
             self.input_ids.add(str(raw.get("id")))
         with self._collecting(_subject("input", raw, "id", position)):
             self.inputs.append(parse_input(raw))
+
+    def add_folder(self, key: str, name: object) -> None:
+        """Take the name of a folder. It is relative to the folder of the file."""
+        path = Path(self.file).absolute().parent / Path(name).expanduser() if isinstance(name, str) and name else None
+        if path is None:
+            self.problem("must be the name of a folder", key)
+        elif not path.is_dir():
+            self.problem("there is no such folder", key)
+        else:
+            self.folders[key] = path
 
     @property
     def referenced(self) -> list[str]:
@@ -290,7 +321,7 @@ def without_schema(data: Any) -> Any:
 def shape_of(data: Any) -> str:
     """The shape of what a file says, which has no `$schema` any more; one of
 
-    - `mcpServers`, `servers`: an object with that key; `servers` also for an object that has only `inputs`
+    - `mcpServers`, `servers`: an object with that key; `servers` also for an object that has only `inputs` or `rules`
     - `names`: an object of servers by their names
     - `server`: one server
     - `list`, `inputs`: a list of servers, or of inputs
@@ -303,7 +334,7 @@ def shape_of(data: Any) -> str:
         return ""
     if "mcpServers" in data:
         return "mcpServers"
-    if data.keys() & {"servers", "inputs"}:
+    if data.keys() & {"servers", "inputs", "rules"}:
         return "servers"
     if data.keys() & {"name", "type", "server_parameters"}:
         return "server"
@@ -332,7 +363,7 @@ def _read_document(data: Any, reading: _ConfigFile) -> None:
         case "names":
             _read_collection({"mcpServers": data}, "mcpServers", reading)
         case _ if isinstance(data, dict):
-            reading.problem("holds neither a server nor any of the keys servers, inputs, mcpServers")
+            reading.problem("holds neither a server nor any of the keys servers, inputs, rules, mcpServers")
         case _:
             reading.problem("must be a JSON object or a list")
 
@@ -344,7 +375,12 @@ def _is_input(raw: object) -> bool:
 def _read_collection(data: dict[str, Any], key: str, reading: _ConfigFile) -> None:
     servers = data.get(key, [])
     foreign = key == "mcpServers" or (isinstance(servers, dict) and any(map(is_flat, servers.values())))
-    reading.unknown(data, {key, "inputs"}, refuse=not foreign)
+    reading.unknown(data, {key, "inputs", "rules", *FOLDER_KEYS}, refuse=not foreign)
+    for folder_key in FOLDER_KEYS:
+        if data.get(folder_key) is not None:
+            reading.add_folder(folder_key, data[folder_key])
+    if "rules" in data:
+        reading.add_rules(data["rules"])
     if isinstance(servers, dict):
         for name, raw in servers.items():
             _read_named(name, raw, foreign, reading)

@@ -12,9 +12,10 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel
 
-from a2c_smcp.computer.config.files import SCHEMA_KEY
+from a2c_smcp.computer.config.files import FOLDER_KEYS, SCHEMA_KEY
 from a2c_smcp.computer.mcp_clients.model import (
     CommandInput,
+    OAuthParameters,
     PickStringInput,
     PromptStringInput,
     SSEParameters,
@@ -25,6 +26,8 @@ from a2c_smcp.computer.mcp_clients.model import (
     StreamableHttpServerConfig,
     ToolMeta,
 )
+from a2c_smcp.computer.rules.conditions import OPERATORS
+from a2c_smcp.computer.rules.rule import EFFECTS, RULE_KEYS
 
 __all__ = ["SCHEMA_FILE", "config_schema", "schema_text"]
 
@@ -60,6 +63,21 @@ _DESCRIPTIONS: Final[Mapping[str, str]] = {
     "encoding": "The text encoding of its pipes.",
     "encoding_error_handler": "What to do with bytes that are not valid in that encoding.",
     "url": "Where it is: http:// or https://.",
+    "oauth": "How to sign in, if the server wants that. Most servers need nothing here.",
+    "client_id": "The id of a client that is registered at the issuer.",
+    "client_secret": "Its secret: ${input:id} or ${env:NAME}.",
+    "private_key": "Its private key in PEM, for a machine that signs in with a JWT: ${input:id} or ${env:NAME}.",
+    "key_algorithm": "How that key signs.",
+    "client_metadata_url": "The public https:// address of a Client ID Metadata Document.",
+    "scopes": "The scopes to ask for, instead of those that the server names.",
+    "issuer": "The issuer that the client is registered at. It gets the secret, and no other one does.",
+    "grant": "Whether a person signs in, or the machine itself: with its client_id, or with a JWT (jwt_bearer).",
+    "assertion": "For jwt_bearer: a JWT that the issuer takes, such as that of a workload: ${input:id} or ${env:NAME}.",
+    "id_token": "For jwt_bearer: the person's ID token at the identity provider: ${input:id} or ${env:NAME}.",
+    "token_exchange_url": "The token endpoint of the identity provider, which gives a JWT for the ID token.",
+    "exchange_client_id": "The id of the client that is registered at the identity provider.",
+    "exchange_client_secret": "Its secret: ${input:id} or ${env:NAME}.",
+    "redirect_port": "The port of this computer that the browser comes back to, if it must be a certain one.",
     "headers": "Headers of every request. Secrets: ${input:id} or ${env:NAME}.",
     "timeout": "How long one request may take.",
     "sse_read_timeout": "How long a stream may be silent.",
@@ -69,6 +87,10 @@ _DESCRIPTIONS: Final[Mapping[str, str]] = {
     "default": "The value if nobody can be asked. A prompt shows it, and the person may change it.",
     "password": "If true, the value is not shown, not even while it is typed.",
     "options": "The values to choose from.",
+    "bundle_id": "What agents of release 0.4 call the server. If it is not set, it is made from the name.",
+    "skills": "A folder of skills, which agents may list and read.",
+    "uploads": "The folder into which agents may put files. Without it they cannot.",
+    "rules": "What may run without a person, and what never runs; the first rule that matches decides.",
     "shell": "Hand the command to a shell instead of splitting it as a shell would.",
 }
 _OF_A_COMMAND_INPUT: Final = {
@@ -77,11 +99,31 @@ _OF_A_COMMAND_INPUT: Final = {
 }
 _OF_AN_INPUT: Final = {"type": "Where its value comes from."}
 
+#: Texts, or objects as release 0.4 of the other implementation has them.
+_OPTIONS: Final[Schema] = {
+    "type": "array",
+    "minItems": 1,
+    "items": {
+        "anyOf": [
+            {"type": ["string", "number"]},
+            {
+                "type": "object",
+                "properties": {"label": {"type": "string"}, "value": {"type": "string"}},
+                "required": ["value"],
+                "additionalProperties": False,
+            },
+        ]
+    },
+}
 _PLACEHOLDER: Final[Schema] = {"type": "string", "pattern": r"\$\{(input|env):[^}]*\}"}
 #: A file may have 8080 where a text is expected.
 _TEXT: Final = ["string", "number"]
+_URL: Final[Schema] = {"type": "string", "pattern": r"^https?://[^/]|\$\{(input|env):[^}]*\}"}
 _CHECKED_TEXT: Final[Mapping[str, Schema]] = {
-    "url": {"type": "string", "pattern": r"^https?://[^/]|\$\{(input|env):[^}]*\}"},
+    "url": _URL,
+    "issuer": _URL,
+    "client_metadata_url": _URL,
+    "token_exchange_url": _URL,
     "id": {"type": "string", "pattern": r"^[^}]*[^}\s][^}]*$"},
 }
 #: No placeholder may stand for these: they are needed before any input is asked for.
@@ -122,12 +164,13 @@ def _object_of_our_own() -> Schema:
     # A file is one of VS Code if at least one of its servers has no `server_parameters`.
     flat = {"type": "object", "not": {"additionalProperties": _has("server_parameters")}}
     vs_code = {"required": ["servers"], "properties": {"servers": flat}}
-    collection = {"anyOf": [_has("servers"), _has("inputs")]}
+    collection = {"anyOf": [_has("servers"), _has("inputs"), _has("rules")]}
     return _if(vs_code, _ref("vsCode"), _if(collection, _ref("servers"), _ref("server")))
 
 
 def _definitions() -> Iterable[tuple[str, Schema]]:
     yield "toolMeta", _part(ToolMeta)
+    yield "oauth", _part(OAuthParameters)
     for kind, (server, parameters, types) in _KINDS.items():
         yield f"{kind}Parameters", _part(parameters)
         whole = _part(server, {"type": {"const": kind}, "server_parameters": _ref(f"{kind}Parameters")})
@@ -136,16 +179,44 @@ def _definitions() -> Iterable[tuple[str, Schema]]:
         yield f"{kind}Flat", _flat(whole["properties"], _part(parameters), types)
     for kind, model in _INPUTS.items():
         more = _OF_A_COMMAND_INPUT if kind == "command" else {}
-        yield f"{kind}Input", _part(model, {"type": {"const": kind}}, _OF_AN_INPUT | more, stands_for=False)
+        known = {"type": {"const": kind}, "options": _OPTIONS}
+        yield f"{kind}Input", _part(model, known, _OF_AN_INPUT | more, stands_for=False)
     yield "server", _of_type({kind: _ref(f"{kind}Server") for kind in _KINDS})
     yield "named", _of_type({kind: _ref(f"{kind}Named") for kind in _KINDS})
     yield "input", _of_type({kind: _ref(f"{kind}Input") for kind in _INPUTS})
     yield "entry", _if(_has("server_parameters"), _ref("named"), _flat_entry())
     inputs = {"type": ["array", "null"], "items": _ref("input")}
     yield "list", {"anyOf": [{"items": _ref("server")}, {"items": _ref("input"), "minItems": 1}]}
-    yield "servers", _object({"servers": _listed_or_named(), "inputs": inputs}, extra=False)
-    yield "mcpServers", _object({"mcpServers": _named("entry"), "inputs": inputs}, extra=True)
-    yield "vsCode", _object({"servers": _named("entry"), "inputs": inputs}, extra=True)
+    folders = {key: _described(key, {"type": ["string", "null"]}) for key in FOLDER_KEYS}
+    rules = _described("rules", {"type": "array", "items": _ref("rule")})
+    extra: Schema = {"inputs": inputs, "rules": rules, **folders}
+    yield "servers", _object({"servers": _listed_or_named(), **extra}, extra=False)
+    yield "mcpServers", _object({"mcpServers": _named("entry"), **extra}, extra=True)
+    yield "vsCode", _object({"servers": _named("entry"), **extra}, extra=True)
+    yield "rule", _rule()
+
+
+def _rule() -> Schema:
+    """A rule. Its conditions on arguments are checked when the file is read."""
+    names = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+    kinds: dict[str, Schema] = {
+        "effect": {"enum": list(EFFECTS)},
+        **dict.fromkeys(("agent", "office", "server", "tool"), names),
+        **{key: {"type": "boolean"} for key in ("read_only", "destructive", "open_world")},
+        "args": {"type": "object", "additionalProperties": _conditions()},
+        "only_args": {"type": "array", "items": {"type": "string"}},
+    }
+    return {
+        "type": "object",
+        "properties": {key: kinds.get(key, {"type": "string"}) for key in RULE_KEYS},
+        "required": ["effect"],
+        "additionalProperties": False,
+    }
+
+
+def _conditions() -> Schema:
+    operators = dict.fromkeys(OPERATORS, True)
+    return {"type": "object", "properties": operators, "additionalProperties": False, "minProperties": 1}
 
 
 def _flat(own: Schema, parameters: Schema, types: tuple[str, ...]) -> Schema:
@@ -223,7 +294,8 @@ def _loosened(schema: Schema) -> Schema:
     """
     schema = {key: value for key, value in schema.items() if key not in ("title", "default")}
     if "$ref" in schema:
-        return {"anyOf": [_ref("toolMeta"), _PLACEHOLDER]}
+        part = "oauth" if schema["$ref"].endswith("/OAuthParameters") else "toolMeta"
+        return {"anyOf": [_ref(part), _PLACEHOLDER]}
     if schema.get("format") == "duration":
         return {"anyOf": [{"type": "string", "pattern": r"^P.|^\d|\$\{"}, {"type": "number", "exclusiveMinimum": 0}]}
     if "anyOf" in schema:

@@ -57,7 +57,7 @@ class ConsoleAPI:
         writes = {
             "/answer": self._answer,
             "/refuse-all": self._refuse_all,
-            "/ask-again": self._ask_again,
+            "/undo-rule": self._undo_rule,
             "/server": self._server,
             "/input": self._input,
         }
@@ -119,8 +119,8 @@ class ConsoleAPI:
                 refused += 1
         return {"refused": refused}
 
-    async def _ask_again(self, request: Request, body: dict[str, Any]) -> None:
-        self._computer.decisions.ask_again(text_field(body, "server"), text_field(body, "tool"))
+    async def _undo_rule(self, request: Request, body: dict[str, Any]) -> None:
+        self._computer.decisions.rules.remove(text_field(body, "id"), by=visitor(request).name)
 
     # --- servers and inputs
 
@@ -129,11 +129,15 @@ class ConsoleAPI:
             "start": self._computer.start_server,
             "stop": self._computer.stop_server,
             "restart": self._computer.restart_server,
+            "login": self._login,
         }
         action = actions.get(text_field(body, "action"))
         if action is None:
             raise BadRequestError(f"field 'action' must be one of {', '.join(actions)}", {"field": "action"})
         await action(text_field(body, "server"))
+
+    async def _login(self, name: str) -> None:
+        self._computer.begin_sign_in(name)
 
     async def _log(self, request: Request) -> Any:
         return {"lines": self._computer.server_logs(query_field(request, "server"))}
@@ -165,11 +169,22 @@ def _answer_of(body: Mapping[str, Any]) -> DecisionAnswer:
             return Accepted(body.get("value"))
         case "always":
             return Accepted(always=True)
+        case "like":
+            return Accepted(widths=_widths(body))
         case "no":
             return Declined(_reason(body))
+        case "never":
+            return Declined(_reason(body), never=True)
         case "dismiss":
             return Dismissed()
-    raise BadRequestError("field 'answer' must be one of yes, always, no, dismiss", {"field": "answer"})
+    raise BadRequestError("field 'answer' must be one of yes, like, always, no, never, dismiss", {"field": "answer"})
+
+
+def _widths(body: Mapping[str, Any]) -> tuple[int, ...]:
+    widths = body.get("widths")
+    if not isinstance(widths, list) or not all(type(width) is int for width in widths) or len(widths) > 100:
+        raise BadRequestError("field 'widths' must be a list of numbers, one for each part", {"field": "widths"})
+    return tuple(widths)
 
 
 def _reason(body: Mapping[str, Any]) -> str:

@@ -51,7 +51,9 @@ class ConsoleApp:
         self._files = page_files()
         self.run = secrets.token_hex(8)
         self.api = ConsoleAPI(computer, self.run, home)
-        self.entrance = Entrance(self._visitors, door, self.run, memory, self.api.end_streams_of)
+        self.entrance = Entrance(
+            self._visitors, door, self.run, memory, self.api.end_streams_of, computer.console_heard
+        )
         inner = Starlette(
             routes=[*self.entrance.routes, *self.api.routes],
             exception_handlers={SMCPError: _failed, Exception: _fault},

@@ -1,6 +1,7 @@
 """Finds calls in the history. Pure: the calls are handed in."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -24,6 +25,9 @@ class CallQuery:
     by_person: bool = False
     """Only calls that a person decided on, and not a callback."""
     req_id: str = ""
+    since: float | None = None
+    """Not before this time, in seconds since 1970."""
+    until: float | None = None
 
     def matches(self, ended: EndedCall) -> bool:
         """Whether this call fits the query."""
@@ -31,12 +35,15 @@ class CallQuery:
             return False
         if self.by_person and (ended.verdict is None or ended.decided_by == CALLBACK):
             return False
+        ended_at = ended.call.started_at + ended.duration
+        if (self.since is not None and ended_at < self.since) or (self.until is not None and ended_at >= self.until):
+            return False
         if self.req_id and ended.call.req_id != self.req_id:
             return False
         if not self.words:
             return True
         text = "\n".join(_texts(ended)).casefold()
-        return all(word in text for word in self.words)
+        return all(word.casefold() in text for word in self.words)
 
 
 def call_query(given: Mapping[str, str]) -> CallQuery:
@@ -48,7 +55,20 @@ def call_query(given: Mapping[str, str]) -> CallQuery:
         raise BadRequestError(f"'outcome' must be one of {', '.join(get_args(CallOutcome))}", {"field": "outcome"})
     if person not in ("", "1"):
         raise BadRequestError("'person' must be 1, or left out", {"field": "person"})
-    return CallQuery(tuple(search.casefold().split()), outcome, bool(person), given.get("req_id", ""))
+    times = [_time(given, name) for name in ("since", "until")]
+    return CallQuery(tuple(search.split()), outcome, bool(person), given.get("req_id", ""), *times)
+
+
+def _time(given: Mapping[str, str], name: str) -> float | None:
+    if not (text := given.get(name, "")):
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= 1e11:
+        raise BadRequestError(f"'{name}' must be a time in seconds since 1970", {"field": name})
+    return seconds
 
 
 def matching(calls: Iterator[EndedCall], query: CallQuery, most: int) -> list[EndedCall]:

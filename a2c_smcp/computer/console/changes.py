@@ -23,6 +23,7 @@ from a2c_smcp.computer.watching.events import (
     FinderChanged,
     OfficeStatus,
     RestartOffered,
+    RulesChanged,
     ServerLogged,
     ServerStatus,
     SharedPromptsChanged,
@@ -39,6 +40,8 @@ _MARKED: Final = {
     ToolListChanged: "tools",
     # The page reads the clash together with the tools.
     ToolHidden: "tools",
+    # So it does the rules.
+    RulesChanged: "tools",
     DesktopChanged: "desktop",
     FinderChanged: "finder",
     SharedResourcesChanged: "shared",
@@ -135,6 +138,7 @@ class PageChanges:
                     "by": event.by,
                     "always": event.always,
                     "reason": event.reason,
+                    "rule": event.rule,
                 }
                 for event in self._decided.values()
             ],

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from a2c_smcp.computer.calls.log import WatchedCall
-from a2c_smcp.computer.decisions.book import Confirmation, Decision, MissingInput, Question, ToolDefinition
+from a2c_smcp.computer.console.rule_views import difference_view, proposal_view
+from a2c_smcp.computer.decisions.book import (
+    Confirmation,
+    Decision,
+    MissingInput,
+    MissingSignIn,
+    Question,
+    ToolDefinition,
+)
 from a2c_smcp.computer.decisions.shown_text import (
     ArgumentRow,
     argument_rows,
@@ -62,7 +70,8 @@ def decision_view(decision: Decision, most: int = _MOST.of_a_card) -> dict[str, 
                 **_cut_rows(call, most),
                 "tool": _definition_view(definition),
                 "before": None if before is None else _definition_view(before),
-                "changed": [] if before is None else list(definition.changes_since(before)),
+                "difference": [] if before is None or not before.digest else difference_view(before, definition),
+                "proposal": proposal_view(decision),
             }
         case Question():
             return {**common, **_question_view(decision)}
@@ -71,6 +80,15 @@ def decision_view(decision: Decision, most: int = _MOST.of_a_card) -> dict[str, 
             # These are sent back or looked up, so they stay as they are.
             kept = {key: value for key, value in decision.view.items() if key in ("id", "default", "options")}
             return {**common, "input": {**shown, **kept}, "servers": list(servers)}
+        case MissingSignIn(server=server, url=url, scopes=scopes, is_step_up=is_step_up):
+            return {
+                **common,
+                "server": _name_view(server),
+                "url": url,  # the page opens it as it is
+                "url_words": words(url),
+                "scopes": [words(scope) for scope in scopes],
+                "step_up": is_step_up,
+            }
 
 
 def whole_call_view(decision: Confirmation) -> dict[str, Any]:

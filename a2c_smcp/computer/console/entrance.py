@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from starlette.requests import Request
 from starlette.routing import Route
@@ -19,6 +19,8 @@ from a2c_smcp.computer.console.memory import ConsoleMemory
 from a2c_smcp.computer.console.qr_codes import qr_image
 from a2c_smcp.computer.console.requests import read_routes, text_field, visitor, write_routes
 from a2c_smcp.computer.console.visitors import PageSession, VisitorBook
+from a2c_smcp.computer.utils.callbacks import ignore
+from a2c_smcp.computer.watching.events import ConsoleSignIn
 from a2c_smcp.errors import BadRequestError, ForbiddenError, InternalError, NotFoundError
 from a2c_smcp.utils.limited_log import LimitedLog
 
@@ -28,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 #: The paths that are answered without a session.
 OUTSIDE: Final = frozenset({"/api/session", "/api/challenge", "/api/door"})
+#: How many refused sign-ins of one run are told: whoever tries must not fill the record.
+_TOLD_REFUSALS: Final = 100
 
 
 class Advice(StrEnum):
@@ -64,7 +68,10 @@ class Entrance:
         run: str,
         memory: ConsoleMemory | None,
         end_streams: Callable[[Collection[PageSession]], None],
+        on_sign_in: Callable[[ConsoleSignIn], None] = ignore,
     ) -> None:
+        self._on_sign_in = on_sign_in
+        self._refusals = 0
         self._visitors = visitors
         self._door = door
         self._run = run
@@ -103,7 +110,16 @@ class Entrance:
     # --- from outside
 
     async def _enter(self, request: Request, body: dict[str, Any]) -> Any:
-        key, session = self._by_device(request, body) if "device" in body else self._by_link(request, body)
+        by: Literal["link", "device"] = "device" if "device" in body else "link"
+        address = None if request.client is None else request.client.host
+        try:
+            key, session = self._by_device(request, body) if by == "device" else self._by_link(request, body)
+        except ForbiddenError:
+            self._refusals += 1
+            if self._refusals <= _TOLD_REFUSALS:
+                self._on_sign_in(ConsoleSignIn("refused", None, by, address))
+            raise
+        self._on_sign_in(ConsoleSignIn("entered", session.name, by, address))
         return {"key": key, "run": self._run, "device": session.name}
 
     def _by_link(self, request: Request, body: dict[str, Any]) -> tuple[str, PageSession]:
@@ -196,6 +212,7 @@ class Entrance:
             ) from None
         here.device = device.id
         logger.info("the browser %s is remembered", device.name)
+        self._on_sign_in(ConsoleSignIn("remembered", device.name, "device"))
         return {"device": device.id, "computer": memory.found.computer}
 
     async def _revoke(self, request: Request, body: dict[str, Any]) -> None:
@@ -212,6 +229,8 @@ class Entrance:
             raise NotFoundError("this browser is not there any more")
         self._visitors.end(*ended)
         self._end_streams(ended)
+        for name in {session.name for session in ended}:
+            self._on_sign_in(ConsoleSignIn("revoked", name, "device" if "device" in body else "link"))
         self._keep_revoked()
 
     async def _link(self, request: Request, body: dict[str, Any]) -> Any:

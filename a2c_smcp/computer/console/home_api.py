@@ -79,7 +79,8 @@ class HomeAPI:
 
     async def _remove(self, request: Request, body: dict[str, Any]) -> None:
         name = text_field(body, "server")
-        await self._one_at_a_time(lambda: self._servers.remove(name))
+        sign_out = body.get("sign_out") is True
+        await self._one_at_a_time(lambda: self._servers.remove(name, sign_out=sign_out))
 
     async def _cancel(self, request: Request, body: dict[str, Any]) -> None:
         """Cancel the change that is under way, and wait for its end. Its request answers that nothing was changed."""

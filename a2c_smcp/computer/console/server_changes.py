@@ -104,13 +104,15 @@ class ServerChanges:
         else:
             await self._apply([meaning(name, entry)], (), None)
 
-    async def remove(self, name: str) -> None:
-        """Remove a server from its file, then stop it and forget it."""
+    async def remove(self, name: str, *, sign_out: bool = False) -> None:
+        """Remove a server from its file, then stop it and forget it; with `sign_out`, the sign-in at it first."""
         if self._config.find(name) is None:
-            await self._computer.remove_server(name)
+            await self._computer.remove_server(name, sign_out=sign_out)
             return
         change = self._config.remove(name)
         with anyio.CancelScope(shield=True):  # half of it would be undone by the next start
+            if sign_out:  # while the Computer still knows the server: its file may be followed
+                await self._computer.sign_out(name)
             await self._write(change)
             with suppress(NotFoundError):  # where the file is followed, that may have removed it already
                 await self._computer.remove_server(name)

@@ -157,6 +157,7 @@ def server_view(status: ServerStatus) -> dict[str, Any]:
         "restarts": status.restarts,
         "ignored": status.ignored,
         "waits_for": status.waits_for,
+        "is_remote": status.is_remote,
     }
 
 
@@ -200,4 +201,5 @@ def snapshot_view(snapshot: ComputerSnapshot, run: str, now: float) -> dict[str,
         "ended": [ended_view(ended) for ended in snapshot.ended_calls],
         "pending": decision_list(snapshot.decisions),
         "answerers": list(snapshot.answerers),
+        "recorded": snapshot.recorded,
     }

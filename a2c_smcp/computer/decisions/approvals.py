@@ -4,8 +4,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from a2c_smcp.computer.decisions.book import Outcome, Resolution
+from a2c_smcp.computer.calls.log import HowDecided
+from a2c_smcp.computer.decisions.book import CALLBACK, RULE, Outcome, Resolution
 from a2c_smcp.computer.mcp_clients.model import ToolMeta
+from a2c_smcp.computer.rules.deciding import RuleVerdict
 from a2c_smcp.errors import ToolConfirmationError
 from a2c_smcp.types import TOOL_NAME
 
@@ -19,6 +21,9 @@ __all__ = [
     "Run",
     "approve",
     "approve_resolution",
+    "decided_at",
+    "decided_before",
+    "denied",
 ]
 
 #: The agent that made the call of this task; unset if no agent did.
@@ -47,7 +52,7 @@ class Refuse:
     outcome: RefusalOutcome
     explanation: str
     reason: str = ""
-    """The person's own words."""
+    """The words of the person, or of the rule."""
 
     def error(self, tool_name: TOOL_NAME) -> ToolConfirmationError:
         said = f"{self.explanation}: {self.reason}" if self.reason else self.explanation
@@ -60,14 +65,30 @@ class Refuse:
 Approval: TypeAlias = Run | AskPerson | Refuse
 
 
-def approve(meta: ToolMeta | None, *, can_ask: bool, is_allowed: bool = False) -> Approval:
+def approve(
+    meta: ToolMeta | None, *, can_ask: bool, is_allowed: bool = False, verdict: RuleVerdict | None = None
+) -> Approval:
     """What to do with a call of a tool that has this merged meta.
 
-    `can_ask`: somebody is there who can be asked. `is_allowed`: somebody has allowed the call already.
+    `can_ask`: somebody is there who can be asked. `is_allowed`: every call is allowed here. `verdict` is that of a
+    rule, and comes before both and before the config.
     """
-    if (meta is not None and meta.auto_apply is True) or is_allowed:
+    if verdict is not None:
+        if verdict.effect == "deny":
+            return denied(verdict)
+        if verdict.effect == "allow":
+            return Run()
+    elif (meta is not None and meta.auto_apply is True) or is_allowed:
         return Run()
-    return AskPerson() if can_ask else Refuse("nobody", "nobody can confirm it here")
+    if can_ask:
+        return AskPerson()
+    changed = "the tool has changed since it was allowed, and " if verdict is not None and verdict.is_asleep else ""
+    return Refuse("nobody", f"{changed}nobody can confirm it here", "" if verdict is None else verdict.rule.reason)
+
+
+def denied(verdict: RuleVerdict) -> Refuse:
+    """What to do with a call that a rule denies."""
+    return Refuse("rule", "a rule of this computer denies it", verdict.rule.reason)
 
 
 def approve_resolution(resolution: Resolution) -> Run | Refuse:
@@ -76,6 +97,26 @@ def approve_resolution(resolution: Resolution) -> Run | Refuse:
         return Run()
     outcome, explanation = _REFUSALS[resolution.outcome]
     return Refuse(outcome, explanation, resolution.reason)
+
+
+def decided_before(
+    meta: ToolMeta | None, *, confirmed_by: str | None, verdict: RuleVerdict | None = None
+) -> HowDecided:
+    """How a call was decided that `approve` lets run, or refuses by a rule."""
+    if verdict is not None:
+        return HowDecided("rule", rule=verdict.rule.id)
+    if meta is not None and meta.auto_apply is True:
+        return HowDecided("config")
+    return HowDecided("yes") if confirmed_by is None else decided_at(confirmed_by)
+
+
+def decided_at(place: str | None) -> HowDecided:
+    """How a call was decided about which this place was asked; `None` if nobody answered."""
+    if place is None:
+        return HowDecided("nobody")
+    if place is RULE:
+        return HowDecided("rule")
+    return HowDecided("program" if place == CALLBACK else "person", place)
 
 
 _REFUSALS: Final[dict[Outcome, tuple[RefusalOutcome, str]]] = {

@@ -3,6 +3,7 @@
     Confirmation    may this call run?
     Question        a tool that runs asks the person to fill in a form, or to visit a page
     MissingInput    a server's config needs a value
+    MissingSignIn   a remote server wants the person to sign in
 
 The first answer decides. A later answer raises an error:
 
@@ -17,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, get_args
+from urllib.parse import urlsplit
 
 from a2c_smcp.computer.calls.log import WatchedCall, digest_of
 from a2c_smcp.computer.mcp_clients.masking import input_view
@@ -31,6 +33,7 @@ __all__ = [
     "CALLBACK",
     "KINDS",
     "MAX_REASON",
+    "RULE",
     "Accepted",
     "AlreadyDecidedError",
     "Confirmation",
@@ -42,20 +45,33 @@ __all__ = [
     "Declined",
     "Dismissed",
     "MissingInput",
+    "MissingSignIn",
     "Outcome",
     "Question",
     "Resolution",
     "ToolDefinition",
     "check_answer",
+    "makes_rule",
+    "plain_reason",
     "resolution_by",
     "weight_of_decision",
 ]
 
-DecisionKind: TypeAlias = Literal["confirmation", "question", "input"]
+DecisionKind: TypeAlias = Literal["confirmation", "question", "input", "sign_in"]
 KINDS: Final[frozenset[DecisionKind]] = frozenset(get_args(DecisionKind))
 
 #: The name of a program's callbacks among the places that decide.
 CALLBACK: Final = "callback"
+
+
+class _DecidedByRule(str):
+    """An object of its own: the name of a place may have the same letters."""
+
+    __slots__ = ()
+
+
+#: Who decided, if a rule did while a person was asked. Compare with `is`.
+RULE: Final = _DecidedByRule("rule")
 #: How many characters of a person's reason the agent reads.
 MAX_REASON: Final = 1000
 
@@ -74,7 +90,14 @@ class ToolDefinition:
     schema_digest: str = ""
     """The digest of the schema of its arguments."""
     digest: str = ""
-    """The digest of the whole description, with that schema."""
+    """The digest of the whole tool: its names, its description, that schema, and where its server comes from."""
+    schema: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The schema of its arguments."""
+    server: SERVER_NAME = ""
+    source: str = field(default="", repr=False)
+    """Where its server comes from, as JSON without secrets: a command, or a URL."""
+    source_digest: str = ""
+    """The digest of the same with secrets."""
     is_dangerous: bool = False
     """Whether the tool is dangerous, by its hints or by the tag `dangerous` in the person's config."""
 
@@ -87,6 +110,8 @@ class ToolDefinition:
             "description": self.description != before.description,
             "hints": self.annotations != before.annotations,
             "arguments": self.schema_digest != before.schema_digest,
+            "server": self.server != before.server,
+            "source": self.source_digest != before.source_digest,
         }
         return tuple(part for part, is_different in parts.items() if is_different)
 
@@ -104,7 +129,9 @@ class Confirmation:
     call: WatchedCall
     definition: ToolDefinition = ToolDefinition()
     allowed_before: ToolDefinition | None = None
-    """The description that the person answered `always` to, if the server has changed it since."""
+    """The tool that a rule was made for, if it has changed since. It is empty if nobody remembers that tool."""
+    asked_by: str | None = None
+    """The rule that says that a person must be asked, by its id."""
 
     @property
     def digest(self) -> str:
@@ -175,7 +202,44 @@ class MissingInput:
         return digest_of([self.view, self.servers])
 
 
-Decision: TypeAlias = Confirmation | Question | MissingInput
+@dataclass(frozen=True, slots=True)
+class MissingSignIn:
+    """A remote server wants the person to sign in. The person opens the address in a browser.
+
+    The decision is made when the browser comes back to this computer. If it cannot, because it runs elsewhere, the
+    answer is the address that it ended up at.
+    """
+
+    kind: ClassVar[DecisionKind] = "sign_in"
+    id: str
+    asked_at: float
+    """Unix time."""
+    deadline: float | None
+    """Unix time; `None` for no limit."""
+    server: SERVER_NAME
+    url: str = field(repr=False)
+    """The address to open, as it is."""
+    scopes: tuple[str, ...] = ()
+    """The rights that are asked for, by the issuer's names."""
+    is_step_up: bool = False
+    """Whether a running call needs more rights than the last sign-in gave."""
+
+    @property
+    def host(self) -> str:
+        """Where the person signs in."""
+        return urlsplit(self.url).netloc.rpartition("@")[2]
+
+    @property
+    def call(self) -> None:
+        """It belongs to a server, not to a call."""
+
+    @property
+    def digest(self) -> str:
+        """The digest of all that the person is shown: server, address and rights."""
+        return digest_of([self.server, self.url, self.scopes, self.is_step_up])
+
+
+Decision: TypeAlias = Confirmation | Question | MissingInput | MissingSignIn
 
 
 def weight_of_decision(decision: Decision, most: int) -> int:
@@ -187,6 +251,8 @@ def weight_of_decision(decision: Decision, most: int) -> int:
             return weight([decision.message, decision.schema, *(call.arguments for call in decision.calls)], most)
         case MissingInput():
             return 0
+        case MissingSignIn():
+            return len(decision.url)
 
 
 # --- what is answered
@@ -199,7 +265,11 @@ class Accepted:
     value: Any = field(default=None, repr=False)
     """The form's fields, or the input's value. It may be a secret."""
     always: bool = False
-    """For a confirmation: run this tool without asking, as long as the Computer lives and the server's config stays."""
+    """For a confirmation: a rule allows this tool from now on, as long as it stays as it was shown."""
+    widths: tuple[int, ...] | None = None
+    """For a confirmation: a rule allows calls like this one. The numbers say how far each part of the proposed rule is
+    widened.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +278,8 @@ class Declined:
 
     reason: str = ""
     """Why, in the person's words. The agent reads the first 1,000 characters."""
+    never: bool = False
+    """For a confirmation: a rule denies this tool from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +322,8 @@ class Resolution:
     """Why asking failed."""
     reason: str = ""
     """Why the person said no, in their words; may be empty."""
+    rule: str | None = None
+    """The rule that was made with the answer, or that decided, by its id."""
 
     def __str__(self) -> str:
         if self.by is None:
@@ -307,21 +381,35 @@ def check_answer(decision: Decision, answer: DecisionAnswer, digest: str | None 
     """Raise if the answer is for something else, or makes no sense for this decision."""
     if digest is not None and digest != decision.digest:
         raise DecisionChangedError(decision.id)
-    if isinstance(answer, Accepted) and answer.always and not isinstance(decision, Confirmation):
+    if makes_rule(answer) and not isinstance(decision, Confirmation):
         raise BadRequestError("`always` is for confirmations only", {"decision_id": decision.id})
 
 
-def resolution_by(by: str, answer: DecisionAnswer) -> Resolution:
-    """How a decision ends with this answer."""
+def makes_rule(answer: DecisionAnswer) -> bool:
+    """Whether the answer is for later calls, too."""
     match answer:
-        case Accepted(value=value, always=always):
-            return Resolution(Outcome.ACCEPTED, by, always, value)
+        case Accepted(always=always, widths=widths):
+            return always or widths is not None
+        case Declined(never=never):
+            return never
+    return False
+
+
+def resolution_by(by: str, answer: DecisionAnswer, rule: str | None = None) -> Resolution:
+    """How a decision ends with this answer, and with the rule that was made of it."""
+    always = makes_rule(answer)
+    match answer:
+        case Accepted(value=value):
+            return Resolution(Outcome.ACCEPTED, by, always, value, rule=rule)
         case Declined(reason=reason):
-            # Without control characters other than line breaks.
-            plain = harmless(reason.replace("\t", " ")).strip()
-            return Resolution(Outcome.DECLINED, by, reason=cut(plain, MAX_REASON - 1))
+            return Resolution(Outcome.DECLINED, by, always, reason=plain_reason(reason), rule=rule)
         case Dismissed():
             return Resolution(Outcome.DISMISSED, by)
+
+
+def plain_reason(reason: str) -> str:
+    """A person's words without control characters other than line breaks, cut to their limit."""
+    return cut(harmless(reason.replace("\t", " ")).strip(), MAX_REASON - 1)
 
 
 P = TypeVar("P")

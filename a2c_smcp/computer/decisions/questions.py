@@ -5,7 +5,6 @@ An answer goes to the server that asked, and nowhere else.
 """
 
 import asyncio
-import math
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -59,7 +58,7 @@ class QuestionDesk:
     async def _ask(self, question: ServerQuestion, caller: Caller | None, *, is_here: bool = True) -> Resolution:
         calls = [call for call in question.calls if isinstance(call, LoggedCall)]
         # Without a call, a question waits for five minutes.
-        expires = max(map(_end, calls), default=asyncio.get_running_loop().time() + 300.0)
+        expires = max((call.tool_ends for call in calls), default=asyncio.get_running_loop().time() + 300.0)
         return await self._decisions.ask_question(
             question.server,
             question.message,
@@ -91,10 +90,6 @@ def _check(question: ServerQuestion, value: Any) -> None:
     if not isinstance(value, Mapping | None):
         raise BadRequestError("the answer to a form must be an object with the form's fields")
     question.form.check(value)
-
-
-def _end(call: LoggedCall) -> float:
-    return math.inf if call.timeout is None else call.started + call.timeout
 
 
 def _answer(resolution: Resolution) -> GivenAnswer:

@@ -14,7 +14,8 @@ import math
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
 
@@ -23,6 +24,7 @@ import anyio
 from a2c_smcp.computer.calls.log import WatchedCall
 from a2c_smcp.computer.decisions.book import (
     KINDS,
+    RULE,
     Accepted,
     AlreadyDecidedError,
     Confirmation,
@@ -31,23 +33,30 @@ from a2c_smcp.computer.decisions.book import (
     DecisionBook,
     DecisionKind,
     MissingInput,
+    MissingSignIn,
     Outcome,
     Question,
     Resolution,
     ToolDefinition,
     check_answer,
+    makes_rule,
     resolution_by,
 )
+from a2c_smcp.computer.decisions.made_rules import made_rule, ruled_call
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
+from a2c_smcp.computer.rules.deciding import RuleVerdict
+from a2c_smcp.computer.rules.rule import Rule
+from a2c_smcp.computer.rules.store import RuleChange, RuleStore
 from a2c_smcp.computer.watching.events import (
-    AllowedChanged,
     AnswerersChanged,
     DecisionAsked,
     DecisionDecided,
     DecisionEvent,
+    QuestionPassedOn,
+    RulesChanged,
 )
-from a2c_smcp.errors import SMCPError
-from a2c_smcp.types import SERVER_NAME, TOOL_NAME
+from a2c_smcp.errors import BadRequestError, NotFoundError, SMCPError
+from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.text import in_log
 
 __all__ = ["AskHandler", "Attendance", "DecisionStore"]
@@ -118,7 +127,7 @@ def _ignore(*_: object) -> None:
 
 
 class DecisionStore:
-    """The pending decisions, the places that can answer them, and the tools that need no confirmation.
+    """The pending decisions, the places that can answer them, and the rules that people make with their answers.
 
     `on_event` is called when a decision is asked for or made, and when a place that can answer comes or goes. It must
     return at once. When the last such place has gone, a decision waits `grace` seconds for another one: a page may be
@@ -127,14 +136,13 @@ class DecisionStore:
 
     def __init__(self, on_event: Callable[[DecisionEvent], None] = _ignore, *, grace: float = 30.0) -> None:
         self.allow_all = False
-        """Whether no call needs a confirmation."""
+        """Whether no call needs a confirmation. Rules come first."""
+        self.rules = RuleStore(self._rules_changed)
         self._on_event = on_event
         self._grace = grace
         self._book: DecisionBook[_Pending] = DecisionBook()
         self._answerers: list[Attendance] = []
         self._answerable: frozenset[DecisionKind] = frozenset()
-        #: How each tool was described when the person answered `always`.
-        self._allowed: dict[tuple[SERVER_NAME, TOOL_NAME], ToolDefinition] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
@@ -165,7 +173,10 @@ class DecisionStore:
         check_answer(pending.decision, answer, digest)
         if pending.check is not None and isinstance(answer, Accepted):
             pending.check(answer.value)
-        self._settle(pending, resolution_by(by, answer))
+        rule = self._make_rule(pending.decision, answer)
+        self._settle(pending, resolution_by(by, answer, None if rule is None else rule.id))
+        if rule is not None and isinstance(pending.decision, Confirmation):
+            self._add_rule(rule, pending.decision, by)
 
     def withdraw(self, decision_id: str) -> None:
         """End a decision that is not needed any more. Raises like `answer`."""
@@ -218,53 +229,68 @@ class DecisionStore:
         self._answerable = frozenset().union(*(answerer.kinds for answerer in self._answerers))
         self._on_event(AnswerersChanged(self.answerers))
 
-    # --- `always`
+    # --- rules
 
-    @property
-    def allowed(self) -> frozenset[tuple[SERVER_NAME, TOOL_NAME]]:
-        """The tools, by server and the server's own name for them, for which `always` was answered."""
-        return frozenset(self._allowed)
+    def _make_rule(self, decision: Decision, answer: DecisionAnswer) -> Rule | None:
+        if not makes_rule(answer) or not isinstance(decision, Confirmation):
+            return None
+        return made_rule(decision, answer, f"card-{secrets.token_hex(4)}")
 
-    def allow(self, server: SERVER_NAME, tool: TOOL_NAME, definition: ToolDefinition = _UNKNOWN) -> None:
-        """Run this tool without a confirmation, as long as its server describes it like this."""
-        if self._allowed.get((server, tool)) != definition:
-            self._allowed[server, tool] = definition
-            self._on_event(AllowedChanged(self.allowed))
-
-    def ask_again(self, server: SERVER_NAME, tool: TOOL_NAME | None = None) -> None:
-        """Take `allow` back for this tool; if no tool is given, for all tools of the server."""
-        taken_back = {pair for pair in self._allowed if pair[0] == server and tool in (None, pair[1])}
-        if taken_back:
-            self._allowed = {pair: said for pair, said in self._allowed.items() if pair not in taken_back}
-            self._on_event(AllowedChanged(self.allowed))
-
-    def is_allowed(
-        self, server: SERVER_NAME, tool: TOOL_NAME, definition: Callable[[], ToolDefinition] = lambda: _UNKNOWN
-    ) -> bool:
-        """Whether this tool needs no confirmation. If its server has changed its description, it needs one again.
-
-        `definition` is called only for a tool that was allowed.
+    def _add_rule(self, rule: Rule, decision: Confirmation, by: str) -> None:
+        """Add a rule that was made on a card. An `allow` comes before the rule that asked, so that it decides; a `deny`
+        comes first. A rule for this tool that was asleep is replaced by it.
         """
-        if self.allow_all:
-            return True
-        said = self._allowed.get((server, tool))
-        return said is not None and said.digest == definition().digest
+        comment = f"made on {time.strftime('%Y-%m-%d %H:%M')} by {by}"
+        seen = asdict(decision.definition) if rule.digest else None
+        self.rules.add(rule, decision.asked_by, comment, seen, is_first=rule.effect == "deny", by=by)
+        if decision.allowed_before is not None and decision.asked_by is not None and rule.effect == "allow":
+            with suppress(NotFoundError, BadRequestError):  # it is gone, or stands in a config file
+                self.rules.remove(decision.asked_by, by=by)
+
+    def _rules_changed(self, change: RuleChange) -> None:
+        """Decide the pending calls that a rule covers now. The call itself asks the rules once more."""
+        self._on_event(RulesChanged(change.outcome, change.rule, change.says, change.by))
+        for pending in self._book.pending:
+            decision = pending.decision
+            if not isinstance(decision, Confirmation) or pending.resolution is not None:
+                continue
+            verdict = self.rules.likely(ruled_call(decision.call, decision.definition))
+            if verdict is not None and verdict.effect != "ask":
+                outcome = Outcome.ACCEPTED if verdict.effect == "allow" else Outcome.DECLINED
+                self._settle(pending, Resolution(outcome, RULE, reason=verdict.rule.reason, rule=verdict.rule.id))
+
+    def seen_by(self, verdict: RuleVerdict | None) -> ToolDefinition | None:
+        """The tool that a sleeping rule was made for; empty if nobody remembers it, `None` if no rule sleeps."""
+        if verdict is None or not verdict.is_asleep:
+            return None
+        found = self.rules.seen(verdict.rule.digest or "")
+        try:
+            return _UNKNOWN if found is None else ToolDefinition(**found)
+        except TypeError:  # written by another version
+            return _UNKNOWN
 
     # --- for those who need a decision
 
     async def ask_confirmation(
-        self, call: WatchedCall, definition: ToolDefinition = _UNKNOWN, *, expires: float = math.inf
+        self,
+        call: WatchedCall,
+        definition: ToolDefinition = _UNKNOWN,
+        *,
+        expires: float = math.inf,
+        verdict: RuleVerdict | None = None,
     ) -> Resolution:
         """Wait for a person to say whether this call may run. `definition` is the tool's description, which is
-        shown.
+        shown. `verdict` is that of the rule that asks, if one does.
 
         At `expires`, by the loop's clock, the decision ends `UNANSWERED`. If nobody can answer, it ends so at once.
         Cancelling the task that waits withdraws the decision.
         """
-        said = None if call.server is None or call.tool is None else self._allowed.get((call.server, call.tool))
-        before = said if said is not None and said.digest != definition.digest else None
+        before, asked_by = self.seen_by(verdict), None if verdict is None else verdict.rule.id
         return await self._ask(
-            "confirmation", lambda key, at, until: Confirmation(key, at, until, call, definition, before), None, expires
+            "confirmation",
+            lambda key, at, until: Confirmation(key, at, until, call, definition, before, asked_by),
+            None,
+            expires,
         )
 
     async def ask_question(
@@ -307,6 +333,23 @@ class DecisionStore:
         """Wait for the value of an input that these servers need. Otherwise like `ask_question`."""
         return await self._ask(
             "input", lambda key, at, until: MissingInput(key, at, until, definition, servers), check, expires
+        )
+
+    async def ask_sign_in(
+        self,
+        server: SERVER_NAME,
+        url: str,
+        scopes: tuple[str, ...] = (),
+        *,
+        is_step_up: bool = False,
+        check: Callable[[Any], None] | None = None,
+    ) -> Resolution:
+        """Wait until the person has signed in at this address. Otherwise like `ask_question`, without a time limit."""
+        return await self._ask(
+            "sign_in",
+            lambda key, at, until: MissingSignIn(key, at, until, server, url, scopes, is_step_up),
+            check,
+            math.inf,
         )
 
     async def _ask(
@@ -409,22 +452,17 @@ class DecisionStore:
         if pending.is_here:
             self._on_event(
                 DecisionDecided(
-                    decision.id, decision.kind, resolution.outcome, resolution.by, resolution.always, resolution.reason
+                    decision.id,
+                    decision.kind,
+                    resolution.outcome,
+                    resolution.by,
+                    resolution.always,
+                    resolution.reason,
+                    resolution.rule,
                 )
             )
-        if resolution.always and isinstance(decision, Confirmation):
-            self._allow_also(decision, resolution)
+        elif isinstance(decision, Question) and pending.caller is not None:
+            about = decision.id if decision.call is None else decision.call.id
+            who, outcome = pending.caller.name, resolution.outcome.value
+            self._on_event(QuestionPassedOn(about, decision.server, who, outcome, decision.message))
         return resolution
-
-    def _allow_also(self, decision: Confirmation, resolution: Resolution) -> None:
-        """`always` also allows the pending calls of that tool that show the same description."""
-        call, definition = decision.call, decision.definition
-        assert call.server is not None
-        assert call.tool is not None
-        self.allow(call.server, call.tool, definition)
-        for other in self._book.pending:
-            asked = other.decision
-            if not isinstance(asked, Confirmation) or asked.definition.digest != definition.digest:
-                continue
-            if (asked.call.server, asked.call.tool) == (call.server, call.tool):
-                self._settle(other, Resolution(Outcome.ACCEPTED, resolution.by))

@@ -15,7 +15,7 @@ from a2c_smcp.computer.resources.server_order import order_servers
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.types import SERVER_NAME, Desktop
 from a2c_smcp.utils.text import cut
-from a2c_smcp.utils.window_uri import WindowURI, is_window_uri, try_parse_window_uri
+from a2c_smcp.utils.window_uri import is_window_uri, try_parse_window_uri
 
 __all__ = [
     "ListedWindow",
@@ -54,10 +54,10 @@ def show_windows(
         return []
     candidates = []
     for index, (server, resource, result) in enumerate(windows):
-        if (uri := try_parse_window_uri(resource.uri)) is not None:
+        if (candidate := _candidate(index, server, resource)) is not None:
             _warn_of_blobs(resource.uri, result)
             if _texts(result):
-                candidates.append(_Candidate(index, server, uri))
+                candidates.append(candidate)
     return [_render(*windows[candidate.index][1:]) for candidate in _arrange(candidates, used)[:size]]
 
 
@@ -97,7 +97,7 @@ def ranks(listed: Sequence[ListedWindow], used: Sequence[SERVER_NAME]) -> dict[W
     candidates = _candidates(listed)
     servers = order_servers(used, {candidate.server for candidate in candidates})
     order = {server: rank for rank, server in enumerate(servers)}
-    candidates.sort(key=lambda candidate: (order[candidate.server], -(candidate.uri.priority or 0)))
+    candidates.sort(key=lambda candidate: (order[candidate.server], -candidate.priority))
     windows = (listed[candidate.index] for candidate in candidates)
     return {(server, resource.uri): rank for rank, (server, resource) in enumerate(windows)}
 
@@ -108,15 +108,26 @@ class _Candidate:
 
     index: int
     server: SERVER_NAME
-    uri: WindowURI
+    priority: float
+    """From 0 to 100."""
+    fullscreen: bool
+
+
+def _candidate(index: int, server: SERVER_NAME, resource: Resource) -> _Candidate | None:
+    """A listed window; `None` if its URI is invalid. MCP's annotations and `_meta` say what the URI does not say."""
+    if (uri := try_parse_window_uri(resource.uri)) is None:
+        return None
+    priority: float = uri.priority or 0
+    if uri.priority is None and resource.annotations is not None and resource.annotations.priority is not None:
+        annotated = resource.annotations.priority
+        priority = annotated * 100 if 0 <= annotated <= 1 else 0
+    fullscreen = (resource.meta or {}).get("fullscreen") is True if uri.fullscreen is None else uri.fullscreen
+    return _Candidate(index, server, priority, fullscreen)
 
 
 def _candidates(listed: Sequence[ListedWindow]) -> list[_Candidate]:
-    return [
-        _Candidate(index, server, uri)
-        for index, (server, resource) in enumerate(listed)
-        if (uri := try_parse_window_uri(resource.uri)) is not None
-    ]
+    found = (_candidate(index, server, resource) for index, (server, resource) in enumerate(listed))
+    return [candidate for candidate in found if candidate is not None]
 
 
 def _arrange(candidates: Iterable[_Candidate], used: Sequence[SERVER_NAME]) -> list[_Candidate]:
@@ -131,9 +142,9 @@ def _arrange(candidates: Iterable[_Candidate], used: Sequence[SERVER_NAME]) -> l
 
 def _arrange_server(windows: Sequence[_Candidate]) -> Sequence[_Candidate]:
     for window in windows:
-        if window.uri.fullscreen:
+        if window.fullscreen:
             return [window]
-    return sorted(windows, key=lambda window: -(window.uri.priority or 0))
+    return sorted(windows, key=lambda window: -window.priority)
 
 
 def _may_show(read: Mapping[WindowKey, ReadResourceResult | None], key: WindowKey) -> bool:

@@ -19,7 +19,7 @@ from mcp_types import Tool
 
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, ToolMeta
 from a2c_smcp.errors import ServerNotActiveError, ToolDisabledError, ToolNameDuplicatedError, ToolNotFoundError
-from a2c_smcp.results import ANNOTATION_KEY, ICONS_KEY, META_KEY, SERVER_KEY, TITLE_KEY, TOOL_META_MARKER
+from a2c_smcp.results import ANNOTATION_KEY, ICONS_KEY, META_KEY, RULE_KEY, SERVER_KEY, TITLE_KEY, TOOL_META_MARKER
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, AttributeValue
 from a2c_smcp.utils.text import cut
@@ -33,7 +33,7 @@ __all__ = [
     "smcp_tool",
 ]
 
-_OWN_KEYS: Final = (TOOL_META_MARKER, ANNOTATION_KEY, TITLE_KEY, ICONS_KEY, META_KEY, SERVER_KEY)
+_OWN_KEYS: Final = (TOOL_META_MARKER, ANNOTATION_KEY, TITLE_KEY, ICONS_KEY, META_KEY, SERVER_KEY, RULE_KEY)
 #: How many characters of JSON the icons or the `_meta` of a tool may have. Larger ones are left out.
 _LONGEST_EXTRA: Final = 64 * 1024
 

@@ -1,10 +1,11 @@
 """What a connection to an MCP server is given besides the config of the server: limits, waits, and whom to tell."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeedTimings, ServerChange
 from a2c_smcp.computer.mcp_clients.elicitation.asking import Asker
@@ -13,14 +14,23 @@ from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.probe import ProbeTimeouts
 from a2c_smcp.computer.mcp_clients.server_state import StateChange
 from a2c_smcp.computer.redaction import Redaction
+from a2c_smcp.computer.sign_in.sign_ins import SignIns
 from a2c_smcp.computer.utils.callbacks import ignore
+from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
-__all__ = ["ConnectionHooks", "ConnectionOptions", "Timings"]
+if TYPE_CHECKING:
+    from a2c_smcp.computer.mcp_clients.mcp_internals import TransportStreams
+
+__all__ = ["ConnectionHooks", "ConnectionOptions", "ServerWay", "Timings"]
 
 #: Commands that download what they run, if it is not there yet.
 _DOWNLOADERS: Final = frozenset({"bunx", "docker", "npx", "pipx", "pnpx", "podman", "uvx"})
+
+
+#: Opens mcp's two streams to a server, for as long as it is entered. It is called for each life of the server.
+ServerWay: TypeAlias = Callable[[], AbstractAsyncContextManager["TransportStreams"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +93,10 @@ class ConnectionOptions:
     """Takes secrets out of everything that is said about a server: errors, reasons, stderr lines."""
     asker: Asker | None = None
     """Puts the server's questions to a person. Without one nobody is asked."""
+    ways: Mapping[SERVER_NAME, "ServerWay"] = field(default_factory=dict)
+    """Servers that are reached in another way than their configs say."""
+    sign_ins: SignIns | None = None
+    """The sign-ins at remote servers. Without it no server is signed in to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
     stopped ──► starting ──► running ──► backing_off ──► starting …
                    │            │             │
                    └────────────┴──► failed   └──► (any of these) ──► stopping ──► stopped
+                   └────────────┴──► sign_in, until a person has signed in
 
 mcp insists that a session is closed by the task that opened it. So a `KeptServer` has an owner task from `connect` to
 `disconnect`, and each life of the server has a new `Client`. Knows one server's config; nothing of what is asked of it.
@@ -11,6 +12,7 @@ mcp insists that a session is closed by the task that opened it. So a `KeptServe
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Final
 
 import anyio
 from mcp import MCPError
@@ -21,14 +23,17 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import lacks_back_channel
 from a2c_smcp.computer.mcp_clients.mcp_session import MCPSession
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
 from a2c_smcp.computer.mcp_clients.restarts import LifeEnd, Restarts
-from a2c_smcp.computer.mcp_clients.server_life import ServerLife
+from a2c_smcp.computer.mcp_clients.server_life import WANTS_SIGN_IN, ServerLife
 from a2c_smcp.computer.mcp_clients.server_state import TRANSITIONS, ServerState, StateChange
 from a2c_smcp.computer.utils.callbacks import ignore
-from a2c_smcp.errors import ServerNotActiveError, ServerStartError, SMCPError
+from a2c_smcp.errors import ServerNotActiveError, ServerStartError, SignInNeededError, SMCPError
 
 __all__ = ["KeptServer"]
 
 logger = logging.getLogger(__name__)
+
+#: The states in which no life follows by itself.
+_ENDED: Final = (ServerState.FAILED, ServerState.SIGN_IN)
 
 
 class KeptServer:
@@ -77,6 +82,8 @@ class KeptServer:
 
     def start_error(self, why: str) -> ServerStartError:
         """The error of a start that failed after `connect`."""
+        if self.life is not None and self.life.transport.needs_sign_in:
+            return SignInNeededError(self.name, WANTS_SIGN_IN)
         return ServerStartError(self.name, why if self.life is None else self.life.explain(why))
 
     # --- from any task
@@ -96,7 +103,7 @@ class KeptServer:
             self._outcome = asyncio.get_running_loop().create_future()
         if self.state is ServerState.BACKING_OFF:
             self._interrupt()
-        elif self.state in (ServerState.STOPPED, ServerState.FAILED):
+        elif self.state in (ServerState.STOPPED, *_ENDED):
             self._restarts = Restarts()
             self._move(ServerState.STARTING)
             self._owner = asyncio.create_task(self._own(), name=f"MCP server {self.name}")
@@ -150,6 +157,10 @@ class KeptServer:
 
     async def _back_off(self, end: LifeEnd) -> bool:
         """Pause after a life that ended by itself. Returns `False` if no other life is to follow."""
+        if end.needs_sign_in:
+            self._move(ServerState.SIGN_IN, end.reason)
+            self._resolve(SignInNeededError(self.name, self.options.redaction.quote(end.reason)))
+            return False
         failed = ServerStartError(self.name, self.options.redaction.quote(end.reason), is_lasting=end.is_lasting)
         restarts = self._restarts.after(end.lasted, self.options)
         if restarts is None:
@@ -194,7 +205,7 @@ class KeptServer:
 
     def _settle(self) -> None:
         """When the owner task ends, for any reason: set the state, and release the callers that wait."""
-        if self.state is not ServerState.FAILED:
+        if self.state not in _ENDED:
             if not self._is_stopping():
                 self._move(ServerState.STOPPING, "its event loop ends")
             self._move(ServerState.STOPPED)

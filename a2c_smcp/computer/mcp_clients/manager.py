@@ -39,7 +39,7 @@ from a2c_smcp.computer.utils.placeholder import holds_placeholder
 from a2c_smcp.computer.vrl.programs import VRLWorker
 from a2c_smcp.computer.vrl.syntax import check_vrl
 from a2c_smcp.computer.watching.events import ComputerEvent, RestartOffered
-from a2c_smcp.errors import BadRequestError, SMCPError, ToolNotFoundError
+from a2c_smcp.errors import BadRequestError, SignInNeededError, SMCPError, ToolNotFoundError
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 
 __all__ = ["MCPServerManager", "UpdateAction", "starting_servers", "update_action"]
@@ -98,6 +98,9 @@ class MCPServerManager:
         self._waiting: set[SERVER_NAME] = set()
         """The servers whose start waits for a person who is to give an input."""
         resolver.on_waiting = weakly(self._wait_for)
+        self.book.on_sign_in = weakly(self._wait_for_sign_in)
+        if options.sign_ins is not None:
+            options.sign_ins.on_end = weakly(self._sign_in_ended)
         self._retrying: set[asyncio.Task[None]] = set()
         self._vrl: VRLWorker | None = None
 
@@ -223,6 +226,10 @@ class MCPServerManager:
             else:
                 await self._starts.replace(name, server.raw)
 
+    async def rendered(self, name: SERVER_NAME) -> MCPServerConfig:
+        """The config of a server as it is used. Raises `NotFoundError` or `InputNotFoundError`."""
+        return await self._resolver.config(self.book.server(name).raw)
+
     async def refresh_tool_mapping(self) -> None:
         """Read the tools of every running server again. A server that announces a change needs no such call."""
         current = [server.current for server in self.book.servers.values() if server.current is not None]
@@ -278,7 +285,7 @@ class MCPServerManager:
                 server = self.book.servers.get(name)
                 if not self._opened.is_set() or server is None or server.current is not None:
                     return
-                if not is_retry or server.state is ServerState.BACKING_OFF:
+                if not is_retry or server.state in (ServerState.BACKING_OFF, ServerState.SIGN_IN):
                     await self._starts.start(server)
         except SMCPError:
             pass  # its status says why
@@ -312,6 +319,9 @@ class MCPServerManager:
         else:
             try:
                 await self._starts.replace(written.name, raw)
+            except SignInNeededError as error:
+                server = self.book.servers[written.name] = ManagedServer.at_rest(raw, written.name, disabled=False)
+                self.book.set_state(server, ServerState.SIGN_IN, error.why, failure=error)
             except BaseException:
                 self.book.remove(written.name)
                 raise
@@ -336,14 +346,38 @@ class MCPServerManager:
                 server.raw = raw
                 self.book.on_event(RestartOffered(server.name, "its config was updated"))
             case UpdateAction.REPLACE:
-                await self._starts.replace(server.name, raw)
+                await self._replace(server, raw)
             case UpdateAction.KEEP:
                 server.raw = raw
                 self.book.set_state(server, ServerState.STOPPED)
 
+    def _wait_for_sign_in(self, name: SERVER_NAME, waits: bool) -> None:
+        if self._options.sign_ins is not None and self._opened.is_set():
+            (self._options.sign_ins.begin if waits else self._options.sign_ins.give_up)(name)
+
+    def _sign_in_ended(self, name: SERVER_NAME, problem: str | None) -> None:
+        """A person has signed in, or could not: `problem` says why."""
+        server = self.book.servers.get(name)
+        if server is None or server.state is not ServerState.SIGN_IN:
+            return
+        if problem is None:
+            self._try_again(name)
+        else:
+            reason = f"it wants a person to sign in; the last try: {problem}"
+            self.book.set_state(server, ServerState.SIGN_IN, reason, sign_in_failed=True)
+
     @property
     def _starts_by_itself(self) -> bool:
         return self._opened.is_set() and self._auto_connect
+
+    async def _replace(self, server: ManagedServer, raw: RawConfig) -> None:
+        try:
+            await self._starts.replace(server.name, raw)
+        except SignInNeededError as error:
+            # Nothing is wrong with the new config, so it counts.
+            await self._starts.stop(server)
+            server.raw = raw
+            self.book.set_state(server, ServerState.SIGN_IN, error.why, failure=error)
 
     def _wait_for(self, name: SERVER_NAME, input_id: str | None) -> None:
         """A server waits for an input that a person is asked for. With `None`, it does not wait any more."""

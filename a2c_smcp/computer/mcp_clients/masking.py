@@ -14,9 +14,11 @@ from a2c_smcp.computer.mcp_clients.model import (
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
 from a2c_smcp.smcp import GetComputerConfigRet
 
-__all__ = ["MASK", "config_view", "input_view", "masked_url", "server_view"]
+__all__ = ["MASK", "OAUTH_SECRETS", "config_view", "input_view", "masked_url", "server_view"]
 
 MASK: Final = "***"
+#: The keys of `oauth` that hold secrets.
+OAUTH_SECRETS: Final = frozenset({"client_secret", "private_key", "assertion", "id_token", "exchange_client_secret"})
 _PROTECTED: Final = re.compile("\ue000(\\d+)\ue000")
 
 
@@ -42,6 +44,9 @@ def server_view(raw: dict[str, Any]) -> dict[str, Any]:
                 parameters[key] = {name: _masked(value) for name, value in parameters[key].items()}
         if "url" in parameters:
             parameters["url"] = masked_url(parameters["url"])
+        if isinstance(oauth := parameters.get("oauth"), dict):
+            for key in OAUTH_SECRETS & oauth.keys():
+                oauth[key] = _masked(oauth[key])
     return shown
 
 

@@ -5,6 +5,7 @@ Knows nothing of starts and restarts: `server_life` makes a session.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -33,7 +34,15 @@ from a2c_smcp.computer.mcp_clients.protocol_requests import ProtocolRequests
 from a2c_smcp.computer.mcp_clients.resource_lists import ResourceList
 from a2c_smcp.computer.mcp_clients.task_calls import TaskCalls, TaskNews
 from a2c_smcp.computer.mcp_clients.transports import ServerTransport
-from a2c_smcp.errors import PayloadTooLargeError, RequestTimeoutError, ToolExecutionError, ToolExecutionTimeoutError
+from a2c_smcp.computer.sign_in.watched_requests import WATCHED_REQUEST, WatchedRequest
+from a2c_smcp.computer.utils.callbacks import ignore
+from a2c_smcp.errors import (
+    PayloadTooLargeError,
+    RequestTimeoutError,
+    ServerNotActiveError,
+    ToolExecutionError,
+    ToolExecutionTimeoutError,
+)
 
 __all__ = ["MCPSession"]
 
@@ -47,6 +56,17 @@ class _AsSent(Result):
     """A result whose fields stay as they are."""
 
     model_config = ConfigDict(extra="allow")
+
+
+class _RightsMissingError(ToolExecutionError):
+    """The server wants more rights for a request, and has not executed it."""
+
+    def __init__(self, server: str, request: WatchedRequest) -> None:
+        super().__init__(
+            f"Server {server} wants more rights for this than the sign-in has, and nobody has given them",
+            {"server_name": server},
+        )
+        self.request = request
 
 
 class MCPSession:
@@ -101,8 +121,16 @@ class MCPSession:
         progress: CallProgress | None,
         meta: Mapping[str, Any] | None = None,
     ) -> CallToolResult:
+        ends = None if timeout is None else anyio.current_time() + timeout
         try:
-            return await self._request(self._requests.call_tool(name, params, progress, meta), timeout)
+            try:
+                return await self._request(self._requests.call_tool(name, params, progress, meta), timeout)
+            except _RightsMissingError as missing:
+                async with asyncio.timeout_at(ends):
+                    if not await self.transport.more_rights(missing.request):
+                        raise
+            left = None if ends is None else ends - anyio.current_time()
+            return await self._request(self._requests.call_tool(name, params, progress, meta), left)
         except TimeoutError:
             raise ToolExecutionTimeoutError(timeout or 0) from None
         except (InvalidAnswerError, ValidationError) as error:
@@ -171,20 +199,34 @@ class MCPSession:
             raise MCPError(INTERNAL_ERROR, "the server answered with something that is not an MCP result") from error
 
     async def _request(self, answer: Awaitable[_T], timeout: float | None) -> _T:
+        watched = WatchedRequest()
+        watching = WATCHED_REQUEST.set(watched)
         try:
             async with asyncio.timeout(timeout) as limit:
+                watched.give_up = partial(_expire, limit)
                 self._limits.add(limit)
                 try:
                     return await answer
                 finally:
+                    watched.give_up = ignore  # a task that this one started may have its context
                     self._leave(limit)
         except TimeoutError:
-            if self.ending is None:
+            if self.ending is None and watched.challenge is None:
                 raise
         except Exception as error:
-            if not self._is_ended_by(error):
+            if not self._is_ended_by(error) and watched.challenge is None:
                 raise
-        raise self._failed(f"Server {self.name} {self.ending}")
+        finally:
+            WATCHED_REQUEST.reset(watching)
+        raise self._ended(watched)
+
+    def _ended(self, request: WatchedRequest) -> ToolExecutionError:
+        """The error of a request to a server that refused it, or that does not take requests any more."""
+        if request.challenge is not None and request.challenge.is_step_up:
+            return _RightsMissingError(self.name, request)
+        if request.challenge is not None:
+            return ServerNotActiveError(self.name, "sign_in", "it wants a person to sign in")
+        return self._failed(f"Server {self.name} {self.ending}")
 
     def _too_large(self, error: MCPError) -> PayloadTooLargeError | None:
         """The error of an answer that was too large to be kept. A server that uses this code itself means the same."""
@@ -203,8 +245,7 @@ class MCPSession:
             self.ending = how
             self.over.set()
             for limit in self._limits:
-                if not limit.expired():
-                    limit.reschedule(0)
+                _expire(limit)
 
     def retire(self, why: str) -> None:
         """End as soon as no request runs."""
@@ -239,6 +280,11 @@ class MCPSession:
             self.end("ended the connection")
         # When a session is over, mcp raises a RuntimeError: its client was closed.
         return is_gone or (isinstance(error, RuntimeError) and self.ending is not None)
+
+
+def _expire(limit: asyncio.Timeout) -> None:
+    if not limit.expired():
+        limit.reschedule(0)
 
 
 async def _read_pages(read: Callable[[str | None], Awaitable[str | None]]) -> None:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
@@ -30,16 +31,20 @@ from pydantic_core import ErrorDetails
 
 from a2c_smcp.computer.config.problems import InvalidConfigError, Problem, field_path
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
+from a2c_smcp.dialects.bundle_ids import check_bundle_id
 from a2c_smcp.terminal.suggestions import did_you_mean
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 from a2c_smcp.utils.distribution import install_command
+from a2c_smcp.utils.lazy_names import old_names
 from a2c_smcp.utils.text import has_control_characters
+from a2c_smcp.web.hosts import is_loopback
 
 __all__ = [
     "BaseServerConfig",
     "CommandInput",
     "MCPServerConfig",
     "MCPServerInput",
+    "OAuthParameters",
     "PickStringInput",
     "PromptStringInput",
     "SSEParameters",
@@ -139,6 +144,13 @@ def _http_url(url: str) -> str:
     return url
 
 
+def _confidential_url(url: str) -> str:
+    parts = urlsplit(_http_url(url))
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        raise ValueError("must be an https:// URL: it gets secrets")
+    return url
+
+
 def _vrl_available(script: str) -> str:
     if importlib.util.find_spec("vrl_python") is None:
         raise ValueError(f"needs an extra that is not installed: {install_command('vrl')}")
@@ -177,9 +189,65 @@ class StdioParameters(_ConfigPart):
     encoding_error_handler: Literal["strict", "ignore", "replace"] = "strict"
 
 
+class OAuthParameters(_ConfigPart):
+    """How the Computer signs in to a server. Every key may be left out: most servers need none."""
+
+    client_id: _Name | None = None
+    client_secret: _Name | None = None
+    private_key: _Name | None = None
+    """A private key in PEM, of a machine that signs in with a JWT."""
+    key_algorithm: Literal["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"] = "RS256"
+    client_metadata_url: _Url | None = None
+    scopes: list[str] | None = None
+    issuer: _Url | None = None
+    grant: Literal["authorization_code", "client_credentials", "jwt_bearer"] = "authorization_code"
+    assertion: _Name | None = None
+    """A JWT that the issuer takes as a grant (RFC 7523, section 2.1), such as that of a workload."""
+    id_token: _Name | None = None
+    """A person's ID token. The identity provider gives such a JWT for it (RFC 8693)."""
+    token_exchange_url: Annotated[str, AfterValidator(_confidential_url)] | None = None
+    exchange_client_id: _Name | None = None
+    exchange_client_secret: _Name | None = None
+    redirect_port: Annotated[int, Field(ge=1, le=65535)] | None = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.client_id is None and (self.client_secret is not None or self.private_key is not None):
+            raise ValueError("client_secret and private_key need a client_id")
+        if self.grant == "client_credentials" and not (self.client_secret or self.private_key):
+            raise ValueError("client_credentials need a client_id, and a client_secret or a private_key")
+        if self.private_key is not None and self.grant != "client_credentials":
+            raise ValueError('a private_key is for machines: it needs "grant": "client_credentials"')
+        self._check_assertion()
+        parts = urlsplit(self.client_metadata_url or "https://host/path")
+        if not holds_placeholder(self.client_metadata_url or "") and (
+            parts.scheme != "https" or parts.path in ("", "/")
+        ):
+            raise ValueError("client_metadata_url must be an https:// URL with a path")
+        return self
+
+    def _check_assertion(self) -> None:
+        exchange = (self.id_token, self.token_exchange_url, self.exchange_client_id, self.exchange_client_secret)
+        has_exchange = any(value is not None for value in exchange)
+        if self.grant != "jwt_bearer":
+            if self.assertion is not None or has_exchange:
+                raise ValueError('an assertion and an id_token need "grant": "jwt_bearer"')
+            return
+        if self.client_id is None:
+            raise ValueError("jwt_bearer needs a client_id")
+        if (self.assertion is not None) == has_exchange:
+            raise ValueError("jwt_bearer needs either an assertion, or an id_token and a token_exchange_url")
+        if has_exchange and None in (self.id_token, self.token_exchange_url):
+            raise ValueError("id_token and token_exchange_url need each other")
+        if self.exchange_client_secret is not None and self.exchange_client_id is None:
+            raise ValueError("exchange_client_secret needs an exchange_client_id")
+
+
 class StreamableHttpParameters(_ConfigPart):
     url: _Url
     headers: dict[str, str] | None = None
+    oauth: OAuthParameters | None = None
+    """Our own key: how to sign in, if the server wants that."""
     timeout: _Duration = timedelta(seconds=30)
     sse_read_timeout: _Duration = timedelta(minutes=5)
     terminate_on_close: bool = True
@@ -188,6 +256,8 @@ class StreamableHttpParameters(_ConfigPart):
 class SSEParameters(_ConfigPart):
     url: _Url
     headers: dict[str, str] | None = None
+    oauth: OAuthParameters | None = None
+    """As for streamable HTTP."""
     timeout: _Seconds = 5.0
     sse_read_timeout: _Seconds = 300.0
 
@@ -224,6 +294,8 @@ class BaseServerConfig(_Written):
     """
     questions: QuestionPlace | None = None
     """Our own key: where questions of its tools are asked. If it is unset: here."""
+    bundle_id: Annotated[str, AfterValidator(check_bundle_id)] | None = None
+    """What agents of release 0.4 call the server. If it is unset, it is made from the name."""
 
     # Not `name` and `type`: they are needed before any input is asked for.
     _stood_for = field_validator(
@@ -299,9 +371,21 @@ class PromptStringInput(_Input):
         return bool(self.password)
 
 
+def _value_of(option: Any) -> Any:
+    if not isinstance(option, dict):
+        return option
+    if not isinstance(option.get("value"), str) or option.keys() - {"label", "value"}:
+        raise ValueError("must be a text, or an object with a label and a value")
+    return option["value"]
+
+
+_Option: TypeAlias = Annotated[str, BeforeValidator(_value_of)]
+
+
 class PickStringInput(_Input):
     type: Literal["pickString"]
-    options: Annotated[list[str], Field(min_length=1)]
+    options: Annotated[list[_Option], Field(min_length=1)]
+    """Texts, or objects with a `label` and a `value` as release 0.4 has them. Only the values are kept."""
     default: str | None = None
 
     @model_validator(mode="after")
@@ -340,6 +424,17 @@ class CommandInput(_Input):
 MCPServerInput: TypeAlias = Annotated[PromptStringInput | PickStringInput | CommandInput, Field(discriminator="type")]
 
 
+__getattr__ = old_names(
+    __name__,
+    {
+        "BaseMCPServerConfig": "computer.mcp_clients.model.BaseServerConfig",
+        "MCPServerCommandInput": "computer.mcp_clients.model.CommandInput",
+        "MCPServerPickStringInput": "computer.mcp_clients.model.PickStringInput",
+        "MCPServerPromptStringInput": "computer.mcp_clients.model.PromptStringInput",
+        "SseServerConfig": "computer.mcp_clients.model.SSEServerConfig",
+    },
+)
+
 # --- reading and writing
 
 _SERVER: Final[TypeAdapter[MCPServerConfig]] = TypeAdapter(MCPServerConfig)
@@ -347,7 +442,10 @@ _INPUT: Final[TypeAdapter[MCPServerInput]] = TypeAdapter(MCPServerInput)
 _KNOWN_KEYS: Final = sorted(
     {
         key
-        for part in (StdioServerConfig, StdioParameters, StreamableHttpParameters, SSEParameters, ToolMeta)
+        for part in (
+            *(StdioServerConfig, StdioParameters, StreamableHttpParameters, SSEParameters, OAuthParameters),
+            ToolMeta,
+        )
         for key in part.model_fields
     }
     | {key for part in (PromptStringInput, PickStringInput, CommandInput) for key in part.model_fields}
@@ -373,9 +471,13 @@ def wire_server(config: MCPServerConfig) -> dict[str, Any]:
     """The config in the full shape of the protocol. Durations are ISO 8601; our own keys are there only if set."""
     # `warnings=False`: in a config as written a text may stand where a bool or a duration is declared.
     data = config.model_dump(mode="json", warnings=False)
-    for key in ("tool_prefix", "protocol", "start_timeout", "share", "poll", "questions"):
+    for key in ("tool_prefix", "protocol", "start_timeout", "share", "poll", "questions", "bundle_id"):
         if data[key] is None:
             del data[key]
+    parameters = data["server_parameters"]
+    if isinstance(parameters, dict) and (oauth := parameters.pop("oauth", None)) is not None:
+        is_text = isinstance(oauth, str)
+        parameters["oauth"] = oauth if is_text else {key: value for key, value in oauth.items() if value is not None}
     return data
 
 

@@ -5,7 +5,8 @@ dispatcher directly: the models that mcp makes of a call would cost half as much
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
@@ -42,6 +43,11 @@ _RESERVED_META: Final = "io.modelcontextprotocol/"
 _TRACE: Final = ("traceparent", "tracestate", "baggage")
 
 _EVERY: Final[tuple[frozenset[QuestionMode], ...]] = (NO_MODES, frozenset({"form"}), frozenset({"url"}), ALL_MODES)
+
+
+#: Called when a tool call of this task has its turn on the server, before anything is sent. It raises to keep the call
+#: from being sent.
+BEFORE_CALL: Final[ContextVar[Callable[[], None]]] = ContextVar("before_call")
 
 
 class ProtocolRequests:
@@ -81,6 +87,8 @@ class ProtocolRequests:
         state: str | None = None
         said: CallToolResult | InputRequiredResult | ClaimedTask | MCPError
         async with self._limit:
+            if (check := BEFORE_CALL.get(None)) is not None:
+                check()
             call = self._questions.begin(progress)
             try:
                 if self._tasks.are_required(name):

@@ -22,6 +22,8 @@ class LifeEnd:
     """It was ended so that it starts again."""
     is_lasting: bool = False
     """It never ran, and another try would fail as well."""
+    needs_sign_in: bool = False
+    """A person has to sign in before it can run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.redaction import Redaction
-from a2c_smcp.computer.utils.callbacks import weakly
+from a2c_smcp.computer.utils.callbacks import ignore, weakly
 from a2c_smcp.computer.utils.refresher import Refresher
 from a2c_smcp.computer.vrl.syntax import check_written_vrl
 from a2c_smcp.computer.watching.events import ComputerEvent, ServerLogged, ServerStatus
@@ -31,7 +31,7 @@ __all__ = ["DOWN", "ManagedConnection", "ManagedServer", "RawConfig", "ServerBoo
 logger = logging.getLogger(__name__)
 
 #: The states of a server that should run, and does not.
-DOWN: Final = (ServerState.FAILED, ServerState.BACKING_OFF)
+DOWN: Final = (ServerState.FAILED, ServerState.BACKING_OFF, ServerState.SIGN_IN)
 
 #: A config as written: our own shape, placeholders in place.
 RawConfig: TypeAlias = dict[str, Any]
@@ -83,7 +83,8 @@ class ManagedServer:
 
     @classmethod
     def at_rest(cls, raw: RawConfig, name: SERVER_NAME, *, disabled: bool) -> "ManagedServer":
-        return cls(raw, ServerStatus(name, ServerState.DISABLED if disabled else ServerState.STOPPED))
+        state = ServerState.DISABLED if disabled else ServerState.STOPPED
+        return cls(raw, ServerStatus(name, state, is_remote=_is_remote(raw)))
 
     @property
     def name(self) -> SERVER_NAME:
@@ -116,6 +117,8 @@ class ServerBook:
         self.redaction = redaction
         self._on_resources = on_resources
         self._stderr: dict[SERVER_NAME, deque[str]] = {}
+        self.on_sign_in: Callable[[SERVER_NAME, bool], None] = ignore
+        """Told when a server begins to wait for a person who is to sign in, and when it does not wait any more."""
 
     def load(self, configs: Iterable[RawConfig]) -> None:
         """Replace all entries; `InvalidConfigError` if a config could never be used."""
@@ -226,6 +229,7 @@ class ServerBook:
         restarts: int = 0,
         failure: SMCPError | None = None,
         waits_for: str | None = None,
+        sign_in_failed: bool = False,
     ) -> None:
         if server.timer is not None:
             server.timer.cancel()
@@ -234,7 +238,15 @@ class ServerBook:
             # A start may take minutes: every second its status tells what the server says meanwhile.
             server.timer = asyncio.get_running_loop().call_later(1, weakly(self._tell_start), server)
         server.failure = failure
-        status = ServerStatus(server.name, state, reason and self.redaction(reason), restarts, waits_for=waits_for)
+        status = ServerStatus(
+            server.name,
+            state,
+            reason and self.redaction(reason),
+            restarts,
+            waits_for=waits_for,
+            sign_in_failed=sign_in_failed,
+            is_remote=_is_remote(server.raw),
+        )
         if status == server.status:
             return
         before, server.status = server.state, status
@@ -243,6 +255,9 @@ class ServerBook:
         level = logging.WARNING if state in DOWN else logging.INFO
         logger.log(level, "MCP server %s is %s", server.name, _words(status))
         self.on_event(status)
+        waits, was_waiting = state is ServerState.SIGN_IN, before is ServerState.SIGN_IN
+        if waits != was_waiting or state in (ServerState.STOPPED, ServerState.DISABLED):
+            self.on_sign_in(server.name, waits)
         if (before is ServerState.RUNNING) != (state is ServerState.RUNNING):
             self.tell_resources(server)
 
@@ -264,6 +279,10 @@ class ServerBook:
         """When a server begins or stops to serve, its list of resources counts as changed."""
         change = change or ServerChange(server.name, ChangeKind.RESOURCES)
         self._on_resources(change, self.connections.get(server.name))
+
+
+def _is_remote(raw: RawConfig) -> bool:
+    return raw.get("type") != "stdio"
 
 
 def _words(status: ServerStatus) -> str:

@@ -5,6 +5,7 @@ of restarts.
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 import anyio
 import anyio.lowlevel
@@ -32,7 +33,10 @@ from a2c_smcp.computer.mcp_clients.task_calls import TaskNews
 from a2c_smcp.computer.mcp_clients.transports import ServerTransport
 from a2c_smcp.utils.distribution import DISTRIBUTION
 
-__all__ = ["ServerLife"]
+__all__ = ["WANTS_SIGN_IN", "ServerLife"]
+
+#: Why a server does not run before a person has signed in.
+WANTS_SIGN_IN: Final = "it wants a person to sign in; `a2c computer login` does that, too"
 
 
 class ServerLife:
@@ -111,6 +115,10 @@ class ServerLife:
             extensions=[self._tasks],
         )
         failure: Exception | None = None
+        is_sse = self._config.type == "sse"
+        if is_sse:
+            # Over SSE, a refused request has no answer: nothing must wait for one.
+            self.transport.on_sign_in_needed = self._scope.cancel
         self._scope.deadline = anyio.current_time() + self._timings.start_of(self._config)
         with self._scope:
             try:
@@ -131,6 +139,9 @@ class ServerLife:
                         self._advise,
                     )
                     self.transport.on_end = partial(session.end, "ended the connection")
+                    self.transport.needs_sign_in = False  # only the probe for the era of MCP may have been refused
+                    give_up = session.end if is_sse else session.retire
+                    self.transport.on_sign_in_needed = partial(give_up, "wants a person to sign in")
                     await self._serve(session, on_running)
             except Exception as error:  # whatever ended this life, the next one is decided by it
                 failure = error
@@ -194,8 +205,10 @@ class ServerLife:
         lasted = None
         if session is not None and session.since is not None:
             lasted = anyio.current_time() - session.since
-            if session.has_retired:
-                return LifeEnd(session.ending or "", lasted, is_planned=True)
+        if self.transport.needs_sign_in:
+            return LifeEnd(WANTS_SIGN_IN, lasted, needs_sign_in=True)
+        if lasted is not None and session is not None and session.has_retired:
+            return LifeEnd(session.ending or "", lasted, is_planned=True)
         exit_code = process.exit_code if process is not None and has_ended else None
         reason = end_reason(
             None if exit_code is None else describe_exit(exit_code),

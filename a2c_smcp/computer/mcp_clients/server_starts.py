@@ -24,7 +24,7 @@ from a2c_smcp.computer.mcp_clients.serving import ServingConnections, list_tools
 from a2c_smcp.computer.utils.callbacks import weakly
 from a2c_smcp.computer.vrl.syntax import check_vrl
 from a2c_smcp.computer.watching.events import RestartOffered
-from a2c_smcp.errors import ServerStartError, SMCPError
+from a2c_smcp.errors import ServerStartError, SignInNeededError, SMCPError
 from a2c_smcp.types import SERVER_NAME
 
 __all__ = ["FailedStart", "ServerStarts"]
@@ -39,6 +39,8 @@ class FailedStart:
     reason: str
     failure: SMCPError | None
     is_tried_again: bool
+    state: ServerState = ServerState.FAILED
+    """Its state, if it is not tried again."""
 
     @classmethod
     def of(cls, error: Exception, tries: int, options: ConnectionOptions) -> "FailedStart":
@@ -50,6 +52,8 @@ class FailedStart:
         passes = False
         if isinstance(error, ServerStartError):
             reason, passes = error.why, not error.is_lasting
+        if isinstance(error, SignInNeededError):
+            return cls(reason, failure, False, ServerState.SIGN_IN)
         return cls(reason, failure, passes and options.auto_reconnect and tries < options.max_restarts)
 
 
@@ -104,7 +108,7 @@ class ServerStarts:
 
     def _not_started(self, server: ManagedServer, failed: FailedStart) -> None:
         if not failed.is_tried_again:
-            self._book.set_state(server, ServerState.FAILED, failed.reason, failure=failed.failure)
+            self._book.set_state(server, failed.state, failed.reason, failure=failed.failure)
             return
         server.tries += 1
         self._book.set_state(server, ServerState.BACKING_OFF, failed.reason, server.tries)
@@ -168,7 +172,7 @@ class ServerStarts:
     def _moved(self, current: ManagedConnection, change: StateChange) -> None:
         if change.new is ServerState.STARTING:
             self.connections[current.connection] = asyncio.get_running_loop()
-        elif change.new in (ServerState.STOPPED, ServerState.FAILED):
+        elif change.new in (ServerState.STOPPED, ServerState.FAILED, ServerState.SIGN_IN):
             self.connections.pop(current.connection, None)
         self._serving.moved(current, change)
 

@@ -16,14 +16,22 @@ class ServerState(Enum):
     FAILED = "failed"
     STOPPING = "stopping"
     DISABLED = "disabled"
+    SIGN_IN = "sign_in"
+    """It waits until a person has signed in to it."""
 
 
 TRANSITIONS: Final[Mapping[ServerState, frozenset[ServerState]]] = {
     ServerState.STOPPED: frozenset({ServerState.STARTING}),
     ServerState.STARTING: frozenset(
-        {ServerState.RUNNING, ServerState.BACKING_OFF, ServerState.FAILED, ServerState.STOPPING}
+        {
+            *(ServerState.RUNNING, ServerState.BACKING_OFF, ServerState.FAILED, ServerState.STOPPING),
+            ServerState.SIGN_IN,
+        }
     ),
-    ServerState.RUNNING: frozenset({ServerState.BACKING_OFF, ServerState.FAILED, ServerState.STOPPING}),
+    ServerState.RUNNING: frozenset(
+        {ServerState.BACKING_OFF, ServerState.FAILED, ServerState.STOPPING, ServerState.SIGN_IN}
+    ),
+    ServerState.SIGN_IN: frozenset({ServerState.STARTING, ServerState.STOPPING}),
     ServerState.BACKING_OFF: frozenset({ServerState.STARTING, ServerState.STOPPING}),
     ServerState.FAILED: frozenset({ServerState.STARTING, ServerState.STOPPING}),
     ServerState.STOPPING: frozenset({ServerState.STOPPED}),

@@ -104,7 +104,7 @@ class ServingConnections:
         if change.new is ServerState.RUNNING:
             self.relist_soon(current)  # it came back, and is shown as running when its tools are known
             return
-        if change.new in (ServerState.STOPPED, ServerState.FAILED):
+        if change.new in (ServerState.STOPPED, ServerState.FAILED, ServerState.SIGN_IN):
             current.admitted, server.current = False, None
         self.show(self.catalogue.stop(server.name))
         self._book.set_state(server, change.new, change.reason, change.restarts)

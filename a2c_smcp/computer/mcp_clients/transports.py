@@ -44,6 +44,10 @@ from a2c_smcp.computer.mcp_clients.pipes.stdio import StdioTransport
 from a2c_smcp.computer.mcp_clients.probe import Probe
 from a2c_smcp.computer.mcp_clients.resource_lists import Pages
 from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
+from a2c_smcp.computer.sign_in.challenges import Challenge
+from a2c_smcp.computer.sign_in.errors import IssuerSilentError
+from a2c_smcp.computer.sign_in.server_sign_in import BearerAuth, ServerSignIn
+from a2c_smcp.computer.sign_in.watched_requests import WatchedRequest
 from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.utils.system import IS_UNIX
@@ -89,12 +93,18 @@ class ServerTransport:
         self._waiting: dict[RequestId, str] = {}
         """The methods of the requests over HTTP that were not answered yet, oldest first."""
         self._http: BoundedTransport | None = None
+        self.needs_sign_in = False
+        """Whether the server refuses requests until a person has signed in."""
+        self.on_sign_in_needed: Callable[[], None] = ignore
+        self._sign_in: ServerSignIn | None = None
         self._url = "" if isinstance(config, StdioServerConfig) else config.server_parameters.url
         self._way = self._way_to(config, options, on_stderr, probe)
 
     def _way_to(
         self, config: MCPServerConfig, options: ConnectionOptions, on_stderr: Callable[[str], None], probe: bool
     ) -> AbstractAsyncContextManager[Dispatcher[Any]]:
+        if (way := options.ways.get(config.name)) is not None:
+            return self._over_streams(way())
         if isinstance(config, StdioServerConfig):
             if not IS_UNIX:
                 return self._over_streams(_stdio_of_the_sdk(config.server_parameters))
@@ -114,9 +124,35 @@ class ServerTransport:
             # mcp's SSE client reads at most one mebibyte for one event. A larger event would end the session.
             bounds = AnswerBounds(largest, min(largest, 2**20), answers_posts=False)
             self._http = BoundedTransport(config.name, bounds, lambda: self._waiting)
-            return self._over_streams(_sse(config.server_parameters, self._http))
+            return self._over_streams(_sse(config.server_parameters, self._http, self._auth(config, options)))
         self._http = BoundedTransport(config.name, AnswerBounds(largest, largest), lambda: self._waiting)
-        return self._over_streams(_streamable(config.server_parameters, self._http))
+        return self._over_streams(_streamable(config.server_parameters, self._http, self._auth(config, options)))
+
+    def _auth(self, config: MCPServerConfig, options: ConnectionOptions) -> BearerAuth | None:
+        self._sign_in = None if options.sign_ins is None else options.sign_ins.of(config)
+        if self._sign_in is None:
+            return None
+        # mcp's SSE client sends one message at a time: one that waits for a person would stop all others. During the
+        # handshake nobody is waited for either: a start has a deadline.
+        is_sse = config.type == "sse"
+        return BearerAuth(self._sign_in, lambda: not is_sse and self.protocol_version is not None, self._note_sign_in)
+
+    def _note_sign_in(self, challenge: Challenge) -> bool:
+        """Note that a person is needed. Returns whether the session ends for it: not if one call needs more rights."""
+        if challenge.is_step_up and self.protocol_version is not None:
+            return False
+        assert self._sign_in is not None
+        self._sign_in.challenge = challenge
+        if not self.needs_sign_in:
+            self.needs_sign_in = True
+            self.on_sign_in_needed()
+        return True
+
+    async def more_rights(self, refused: WatchedRequest) -> bool:
+        """Ask a person for the rights that a refused request needs. Returns whether to send it again."""
+        assert self._sign_in is not None
+        assert refused.challenge is not None
+        return await self._sign_in.more_rights(refused.signed_in_at, refused.challenge) is not None
 
     async def __aenter__(self) -> Dispatcher[Any]:
         self.dispatcher = DeclaringDispatcher(await self._way.__aenter__(), self._declares)
@@ -188,6 +224,8 @@ class ServerTransport:
 
     def describe(self, failure: Exception | None) -> str | None:
         """Why the server could not be reached, in a few words. `failure` is the error of its session."""
+        if self._sign_in is not None and self._sign_in.problem is not None:
+            return f"it cannot be signed in: {self._sign_in.problem}"
         if self._http is not None and (said := describe_http(self._http.failed, self._url, os.environ)) is not None:
             return said
         cause = self.failure or failure
@@ -195,6 +233,8 @@ class ServerTransport:
 
     def is_lasting(self, failure: Exception | None) -> bool:
         """Whether a later try would fail as well: its command is missing, or a key is refused."""
+        if self._sign_in is not None and isinstance(self._sign_in.problem, IssuerSilentError):
+            return False
         if self._http is not None:
             return is_refusal(self._http.failed)
         return _is_missing(self.failure or failure)
@@ -293,7 +333,9 @@ async def _stdio_of_the_sdk(parameters: StdioParameters) -> AsyncGenerator[Trans
             yield streams
 
 
-def _sse(parameters: SSEParameters, way: BoundedTransport) -> AbstractAsyncContextManager[TransportStreams]:
+def _sse(
+    parameters: SSEParameters, way: BoundedTransport, auth: BearerAuth | None
+) -> AbstractAsyncContextManager[TransportStreams]:
     def client(
         headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
     ) -> httpx2.AsyncClient:
@@ -305,16 +347,17 @@ def _sse(parameters: SSEParameters, way: BoundedTransport) -> AbstractAsyncConte
         timeout=parameters.timeout,
         sse_read_timeout=parameters.sse_read_timeout,
         httpx_client_factory=client,
+        auth=auth,
     )
 
 
 @asynccontextmanager
 async def _streamable(
-    parameters: StreamableHttpParameters, way: BoundedTransport
+    parameters: StreamableHttpParameters, way: BoundedTransport, auth: BearerAuth | None
 ) -> AsyncGenerator[TransportStreams, None]:
     timeout = httpx2.Timeout(parameters.timeout.total_seconds(), read=parameters.sse_read_timeout.total_seconds())
     async with (
-        httpx2.AsyncClient(headers=parameters.headers, timeout=timeout, transport=way) as http,
+        httpx2.AsyncClient(headers=parameters.headers, timeout=timeout, transport=way, auth=auth) as http,
         streamable_http_client(
             parameters.url,
             http_client=http,

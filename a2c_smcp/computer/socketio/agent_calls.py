@@ -18,6 +18,7 @@ from a2c_smcp.computer.decisions.approvals import CALLING_AGENT, CALLING_OFFICE
 from a2c_smcp.computer.decisions.callers import CALLER
 from a2c_smcp.computer.redaction import discreet_error
 from a2c_smcp.computer.socketio.agent_questions import AgentQuestions
+from a2c_smcp.computer.socketio.dialect_answers import DialectAnswers
 from a2c_smcp.errors import BadRequestError, InternalError, PayloadTooLargeError, SMCPError
 from a2c_smcp.link.connection import ANSWERED_ON, Connection
 from a2c_smcp.results import ERROR_CODE_MARKER, cancelled_result, error_result, to_wire
@@ -90,6 +91,7 @@ class _Call:
 class AgentCalls:
     """Answers requests for tool calls. `check` returns the received request, or raises if it is invalid. `send`
     sends the reports of a call's progress, `request` the questions of its tool, both over the call's own connection.
+    `dialect` knows how the agent wants its results; `max_message` returns how large one may be.
     """
 
     def __init__(
@@ -98,13 +100,15 @@ class AgentCalls:
         check: Callable[[Any], ToolCallReq],
         send: Callable[[str, Any, Connection | None], Awaitable[None]],
         request: Callable[[str, Any, float, Connection | None], Awaitable[tuple[Any, ...]]],
-        max_message: int,
+        max_message: Callable[[], int],
+        dialect: DialectAnswers,
     ) -> None:
         self.questions = AgentQuestions(computer.decisions, request, lambda: self.office)
         self._computer = computer
         self._check = check
         self._send = send
         self._max_message = max_message
+        self._dialect = dialect
         self.office = ""
         """The office that the Computer is in, or joins now."""
         self._memory: CallMemory[_Call, Encoded] = CallMemory()
@@ -169,9 +173,10 @@ class AgentCalls:
                     key.req_id,
                     request["tool_name"],
                     request["params"],
-                    request["timeout"],
+                    self._dialect.seconds(request["timeout"]),
                     progress.put if progress is not None else None,
                     meta=request.get("meta"),
+                    approval_timeout=request.get("approval_timeout"),
                 )
             )
             if progress is not None:
@@ -213,9 +218,9 @@ class AgentCalls:
 
     def _encode(self, key: CallKey, result: CallToolResult) -> tuple[Encoded, int]:
         """The encoded result and its size. An error takes the place of a result that is too large to send."""
-        text = codec.dumps(to_wire(result))
+        text = codec.dumps(self._dialect.shaped(to_wire(result)))
         try:
-            size = checked_size("the result", text, self._max_message)
+            size = checked_size("the result", text, self._max_message())
         except PayloadTooLargeError as error:
             self._refusals.warn(_AGENTS, "tool call %s: %s", in_log(key.req_id), error)
             text = codec.dumps(to_wire(error_result(error)))

@@ -39,16 +39,23 @@ _COMPLETIONS: Final = 100
 
 
 class AgentReads:
-    """Answers requests. `office` returns the office that the Computer is in."""
+    """Answers requests. `office` returns the office that the Computer is in, and `max_message` how large an answer may
+    be. It is never larger than `largest`.
+    """
 
     def __init__(
-        self, computer: Computer, office: Callable[[], str], subscriptions: AgentSubscriptions, max_message: int
+        self,
+        computer: Computer,
+        office: Callable[[], str],
+        subscriptions: AgentSubscriptions,
+        largest: int,
+        max_message: Callable[[], int],
     ) -> None:
         self._computer = computer
         self._office = office
         self._subscriptions = subscriptions
         self._max_message = max_message
-        self._bodies = KeptBodies(2 * largest_answer(max_message))
+        self._bodies = KeptBodies(2 * largest_answer(largest))
 
     def forget(self) -> None:
         """The agent has left: forget what was kept for it, and end its subscriptions."""
@@ -60,7 +67,7 @@ class AgentReads:
 
     @property
     def _room(self) -> int:
-        return max(1, self._max_message - PACKET_OVERHEAD - _AROUND)
+        return max(1, self._max_message() - PACKET_OVERHEAD - _AROUND)
 
     # --- lists
 
@@ -94,7 +101,7 @@ class AgentReads:
             answer["meta"] = meta
         text = codec.dumps(answer)
         try:
-            checked_size("the resource", text, self._max_message)
+            checked_size("the resource", text, self._max_message())
         except PayloadTooLargeError as error:
             self._keep_for_parts(error, caller, uri, contents, meta)
             raise
@@ -142,7 +149,7 @@ class AgentReads:
             answer["meta"] = dict(body.meta)
         text = codec.dumps(answer)
         try:
-            checked_size("the part", text, self._max_message)
+            checked_size("the part", text, self._max_message())
         except PayloadTooLargeError as error:
             # As base64 or as JSON, a part takes more room than it has bytes. The agent asks for a shorter one.
             error.details = {**error.details, "total_size": body.size}

@@ -16,9 +16,13 @@ from typing import Any, Final, Self, get_args
 import anyio
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.redaction import discreet_config, discreet_error
+from a2c_smcp.computer.redaction import discreet_config
 from a2c_smcp.computer.socketio.agent_calls import AgentCalls
 from a2c_smcp.computer.socketio.agent_reads import AgentReads
+from a2c_smcp.computer.socketio.agent_skills import AgentSkills
+from a2c_smcp.computer.socketio.dialect_answers import DialectAnswers
+from a2c_smcp.computer.socketio.kept_blobs import KeptBlobs
+from a2c_smcp.computer.socketio.record_heads import RecordHeads
 from a2c_smcp.computer.socketio.subscriptions import AgentSubscriptions
 from a2c_smcp.computer.watching.events import AnnouncedEvent, EventsLost, ServerStatus
 from a2c_smcp.errors import (
@@ -29,7 +33,7 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
     error_from_payload,
 )
-from a2c_smcp.link.interface import Disconnected, Joined, LinkEvent, LinkOptions, Membership
+from a2c_smcp.link.interface import Disconnected, Joined, KeySource, LinkEvent, LinkOptions, Membership
 from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.link.transports import Way
 from a2c_smcp.smcp import (
@@ -37,14 +41,18 @@ from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     COMPLETE_EVENT,
     EVENTS,
+    GET_BLOB_EVENT,
     GET_CONFIG_EVENT,
     GET_DESKTOP_EVENT,
     GET_FINDER_EVENT,
     GET_PROMPT_EVENT,
     GET_PROMPTS_EVENT,
     GET_RESOURCES_EVENT,
+    GET_SKILL_EVENT,
+    GET_SKILLS_EVENT,
     GET_TOOLS_EVENT,
     LEAVE_OFFICE_NOTIFICATION,
+    PUT_BLOB_EVENT,
     READ_RESOURCE_EVENT,
     RESOURCE_UPDATED_EVENT,
     SUBSCRIBE_RESOURCE_EVENT,
@@ -53,6 +61,7 @@ from a2c_smcp.smcp import (
     UPDATE_CONFIG_EVENT,
     UPDATE_PROMPTS_EVENT,
     UPDATE_RESOURCES_EVENT,
+    UPDATE_SKILLS_EVENT,
     GetComputerConfigReq,
     GetComputerConfigRet,
     GetDeskTopReq,
@@ -74,7 +83,7 @@ logger = logging.getLogger(__name__)
 _ANNOUNCED: Final = get_args(AnnouncedEvent)
 _ANNOUNCEMENTS: Final = frozenset(kind.announced_by for kind in _ANNOUNCED)
 _FOLLOWED: Final = (*_ANNOUNCED, ServerStatus)
-_EXTENSIONS: Final = frozenset({UPDATE_RESOURCES_EVENT, UPDATE_PROMPTS_EVENT})
+_EXTENSIONS: Final = frozenset({UPDATE_RESOURCES_EVENT, UPDATE_PROMPTS_EVENT, UPDATE_SKILLS_EVENT})
 
 
 def _ignore(_: LinkEvent) -> None:
@@ -95,7 +104,7 @@ class SMCPComputerClient:
         computer: Computer,
         url: str | LinkOptions,
         *,
-        api_key: str | None = None,
+        api_key: "str | KeySource | None" = None,
         max_timeout: int = DEFAULT_MAX_TIMEOUT,
         on_event: Callable[[LinkEvent], None] = _ignore,
     ) -> None:
@@ -106,16 +115,27 @@ class SMCPComputerClient:
         if api_key is not None:
             options = replace(options, api_key=api_key)
         check = partial(self._request, TOOL_CALL_EVENT)
+        self._blobs = KeptBlobs()
+        self._dialect = DialectAnswers(computer, lambda: self._link.dialect, self._blobs)
+        self._skills = AgentSkills(computer.skills, computer.uploads, self._blobs)
         self._calls = AgentCalls(
             computer,
             check,
             lambda *report: self._link.send(*report),
             lambda *event: self._link.request(*event),
-            options.max_message,
+            lambda: self._link.max_message,
+            self._dialect,
         )
         self._subscriptions = AgentSubscriptions(computer, self._tell_update)
-        self._reads = AgentReads(computer, lambda: self._calls.office, self._subscriptions, options.max_message)
-        self._link = OfficeLink(options, self._handlers(), on_event=self._heard, leaving=discreet_error)
+        self._reads = AgentReads(
+            computer,
+            lambda: self._calls.office,
+            self._subscriptions,
+            options.max_message,
+            lambda: self._link.max_message,
+        )
+        self._link = OfficeLink(options, self._handlers(), on_event=self._heard, refused=self._dialect.refused)
+        self._heads = None if computer.told_record is None else RecordHeads(computer.told_record, self._link.request)
         self._id = uuid.uuid4().hex
         self._to_announce: set[str] = set()
         self._wake = asyncio.Event()
@@ -127,7 +147,13 @@ class SMCPComputerClient:
         """Connect. Raises `UnauthorizedError`, the error class of another refusal, or `ConnectionLostError`."""
         await self._link.open()
         if not self._tasks:
-            work = (self._follow(), self._announce(), self._subscriptions.run())
+            work = [
+                self._follow(),
+                self._announce(),
+                self._subscriptions.run(),
+                self._skills.watch(self._skills_changed),
+                *([] if self._heads is None else [self._heads.run()]),
+            ]
             self._tasks = {asyncio.create_task(each) for each in work}
 
     async def disconnect(self) -> None:
@@ -137,8 +163,11 @@ class SMCPComputerClient:
             self._tasks = set()
             for task in tasks:
                 task.cancel()
+            if self._heads is not None and self._link.joined:
+                with anyio.move_on_after(1):
+                    await self._heads.tell()
             await self._link.close()
-            self._reads.forget()
+            self._forget_office()
             if tasks:
                 await asyncio.wait(tasks, timeout=5.0)
             self._computer.office_closed(self._id)
@@ -168,7 +197,7 @@ class SMCPComputerClient:
             raise
         if before != office_id:
             self._calls.cancel_all(before)
-            self._reads.forget()
+            self._forget_office()
 
     def keep_trying(self) -> None:
         """From now on no refusal is final, not even that of the key: the client connects and joins again until it
@@ -180,7 +209,7 @@ class SMCPComputerClient:
         """Leave the office, and cancel the calls of its agent that still run. Without an office this does nothing."""
         await self._link.leave()
         self._calls.cancel_all(self._calls.office)
-        self._reads.forget()
+        self._forget_office()
 
     @property
     def joined(self) -> bool:
@@ -208,11 +237,15 @@ class SMCPComputerClient:
             GET_PROMPTS_EVENT: self._reads.get_prompts,
             GET_PROMPT_EVENT: self._reads.get_prompt,
             COMPLETE_EVENT: self._reads.complete,
+            GET_SKILLS_EVENT: self._skills.get_skills,
+            GET_SKILL_EVENT: self._skills.get_skill,
+            GET_BLOB_EVENT: self._skills.get_blob,
+            PUT_BLOB_EVENT: self._skills.put_blob,
         }
+        asked = {event: self._answering(event, answer) for event, answer in answers.items()}
         return {
             **{name: _not_ours for name, event in EVENTS.items() if event.kind is Kind.NOTIFICATION},
-            **{event: self._answering(event, answer) for event, answer in answers.items()},
-            TOOL_CALL_EVENT: self._calls.answer,
+            **self._dialect.around({**asked, TOOL_CALL_EVENT: self._calls.answer}),
             CANCEL_TOOL_CALL_NOTIFICATION: self._calls.cancel,
             LEAVE_OFFICE_NOTIFICATION: self._member_left,
         }
@@ -239,7 +272,7 @@ class SMCPComputerClient:
     async def _get_desktop(self, request: GetDeskTopReq) -> GetDeskTopRet:
         req_id = request["req_id"]
         around: GetDeskTopRet = {"desktops": [], "req_id": req_id}
-        room = self._link.options.max_message - PACKET_OVERHEAD - size_of(codec.dumps(around))
+        room = self._link.max_message - PACKET_OVERHEAD - size_of(codec.dumps(around))
         desktops = await self._computer.get_desktop(
             request.get("desktop_size"), request.get("window"), max_bytes=max(0, room)
         )
@@ -256,15 +289,27 @@ class SMCPComputerClient:
 
     async def _member_left(self, data: Any) -> None:
         if parse(LEAVE_OFFICE_NOTIFICATION, data).get("agent") is not None:
-            self._reads.forget()
+            self._forget_agent()
+
+    def _forget_agent(self) -> None:
+        """The agent has left, or the connection is lost. Then the agent may leave unheard."""
+        self._reads.forget()
+        self._skills.forget_agent()
+
+    def _forget_office(self) -> None:
+        """The Computer has left: nothing that was kept for an agent there is needed any more."""
+        self._reads.forget()
+        self._skills.forget_all()
 
     # --- announcing
 
     def _heard(self, event: LinkEvent) -> None:
         if isinstance(event, Joined):
             self._wake.set()  # announce what changed while the computer was not in the office
+            if self._heads is not None:
+                self._heads.joined()
         elif isinstance(event, Disconnected):
-            self._reads.forget()  # for its agent this computer has left, and the agent may leave unheard
+            self._forget_agent()
         self._computer.office_heard(self._id, self._link.options.url, event)
         self._on_event(event)
 
@@ -278,6 +323,10 @@ class SMCPComputerClient:
                 elif isinstance(event, ServerStatus):
                     self._to_announce.add(UPDATE_CONFIG_EVENT)  # agents read the servers' states in the config
                 self._wake.set()
+
+    def _skills_changed(self) -> None:
+        self._to_announce.add(UPDATE_SKILLS_EVENT)
+        self._wake.set()
 
     async def _tell_update(self, uri: str) -> None:
         news: ResourceUpdatedNotification = {"computer": self._computer.name, "uri": uri}

@@ -20,7 +20,7 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 from types import TracebackType
-from typing import ClassVar, Final, Literal, Self, TypeAlias
+from typing import ClassVar, Final, Literal, Protocol, Self, TypeAlias
 
 from a2c_smcp.computer.calls.log import EndedCall, ProgressReport, WatchedCall
 from a2c_smcp.computer.decisions.book import Decision, DecisionKind, Outcome
@@ -40,7 +40,6 @@ from a2c_smcp.utils.bounded import BoundedDict
 __all__ = [
     "BUFFERED_BYTES",
     "BUFFERED_EVENTS",
-    "AllowedChanged",
     "AnnouncedEvent",
     "AnswerersChanged",
     "CallEnded",
@@ -48,16 +47,20 @@ __all__ = [
     "CallStarted",
     "ComputerEvent",
     "ConfigChanged",
+    "ConsoleSignIn",
     "DecisionAsked",
     "DecisionDecided",
     "DecisionEvent",
     "DesktopChanged",
     "EventHub",
+    "EventReader",
     "EventStream",
     "EventsLost",
     "FinderChanged",
     "OfficeStatus",
+    "QuestionPassedOn",
     "RestartOffered",
+    "RulesChanged",
     "ServerLogged",
     "ServerStatus",
     "SharedPromptsChanged",
@@ -127,6 +130,10 @@ class ServerStatus:
     """Which of its windows and documents are ignored because there are too many, or because their URIs are invalid."""
     waits_for: str | None = None
     """The id of the input that a person must give before it can start; `reason` says so in words."""
+    sign_in_failed: bool = False
+    """In the state `sign_in`: the last try has failed, and `reason` says why."""
+    is_remote: bool = False
+    """Whether it is reached over a network, so that somebody may be signed in there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +212,35 @@ class DecisionDecided:
     always: bool = False
     reason: str = ""
     """Why the person said no, in their words; may be empty."""
+    rule: str | None = None
+    """The rule that was made with the answer, by its id. It can be undone. Or the rule that decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPassedOn:
+    """A question of a tool was put to the agent that made the call, and to nobody here. This is how it ended."""
+
+    recorded_as: ClassVar[str] = "question"
+    about: str
+    """The id of the call, or of the question if its call is not certain."""
+    server: SERVER_NAME
+    agent: str
+    outcome: str
+    """One of the values of `Outcome`."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSignIn:
+    """A page of the console was let in, was refused, is remembered from now on, or was locked out."""
+
+    recorded_as: ClassVar[str] = "sign-in"
+    outcome: Literal["entered", "refused", "remembered", "revoked"]
+    place: str | None
+    """The name under which the page decides; `None` for one that was refused."""
+    by: Literal["link", "device"]
+    """What it came with: a link that works once, or the key of a remembered browser."""
+    address: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +251,19 @@ class AnswerersChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class AllowedChanged:
-    """`always` was answered for a tool, or was taken back. The tools in `allowed` need no confirmation now."""
+class RulesChanged:
+    """A rule was added or undone, or the rules file has changed or has a mistake. `Computer.decisions.rules` has the
+    rules.
+    """
 
-    allowed: frozenset[tuple[SERVER_NAME, TOOL_NAME]]
+    recorded_as: ClassVar = "rule"
+    outcome: Literal["added", "undone", "read", "written", "problem"]
+    rule: str | None = None
+    """The id of the rule that was added or undone."""
+    says: str = ""
+    """That rule in words, or the mistake in the file."""
+    by: str | None = None
+    """Where a person added or undid it: `terminal`, or the name of a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +299,7 @@ AnnouncedEvent: TypeAlias = (
 )
 
 #: The events of `DecisionStore`.
-DecisionEvent: TypeAlias = DecisionAsked | DecisionDecided | AnswerersChanged | AllowedChanged
+DecisionEvent: TypeAlias = DecisionAsked | DecisionDecided | QuestionPassedOn | AnswerersChanged | RulesChanged
 
 ComputerEvent: TypeAlias = (
     AnnouncedEvent
@@ -267,9 +312,21 @@ ComputerEvent: TypeAlias = (
     | CallProgressed
     | CallEnded
     | DecisionEvent
+    | ConsoleSignIn
     | OfficeStatus
     | EventsLost
 )
+
+
+class EventReader(Protocol):
+    """What is told of events at once. `put` must return at once."""
+
+    @property
+    def kinds(self) -> frozenset[type] | None:
+        """The classes of events that it reads; `None` for all."""
+
+    def put(self, number: int, event: ComputerEvent, size: int) -> None:
+        """Take the event with this number, which has about `size` bytes."""
 
 
 class EventStream:
@@ -338,7 +395,7 @@ class EventHub:
     def __init__(self) -> None:
         self.number = 0
         """The number of the last event."""
-        self._streams: set[EventStream] = set()
+        self._streams: set[EventReader] = set()
         #: The classes that at least one reader reads; `None` if a reader reads all.
         self._wanted: frozenset[type] | None = frozenset()
 
@@ -357,12 +414,12 @@ class EventHub:
         """A stream for one reader. It gets events once it is entered."""
         return EventStream(self, limit, None if kinds is None else frozenset(kinds))
 
-    def open(self, stream: EventStream) -> None:
+    def open(self, stream: EventReader) -> None:
         """Give this stream events from now on."""
         self._streams.add(stream)
         self._count()
 
-    def close(self, stream: EventStream) -> None:
+    def close(self, stream: EventReader) -> None:
         """Give this stream no more events."""
         self._streams.discard(stream)
         self._count()

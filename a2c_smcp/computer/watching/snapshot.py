@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from a2c_smcp.computer.calls.log import EndedCall, RunningCall
 from a2c_smcp.computer.decisions.book import Decision
+from a2c_smcp.computer.rules.store import ListedRule
 from a2c_smcp.computer.watching.events import OfficeStatus, ServerStatus
 from a2c_smcp.errors import ToolNameDuplicatedError
 from a2c_smcp.smcp import GetComputerConfigRet, SMCPTool
@@ -40,5 +41,7 @@ class ComputerSnapshot:
     """The decisions that nobody has made yet, oldest first."""
     answerers: tuple[str, ...]
     """Who can decide now."""
-    allowed: frozenset[tuple[SERVER_NAME, TOOL_NAME]]
-    """The tools that were allowed with `always`, by server and by the server's own name for the tool."""
+    rules: tuple[ListedRule, ...]
+    """The rules, in the order in which they decide."""
+    recorded: bool = False
+    """Whether there is a record, which has earlier calls."""

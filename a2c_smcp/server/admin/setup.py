@@ -60,8 +60,8 @@ def operator_keys(keys: ServerKeys, namespace: SMCPNamespace) -> OperatorKeys:
     """What operators may do with the keys of a server."""
 
     async def revoke(fingerprints: Collection[str]) -> None:
-        keys.auth.revoke(fingerprints)
-        ended = await namespace.check_grants(keys.auth.current)
+        keys.door.revoke(fingerprints)
+        ended = await namespace.check_grants(keys.door.current)
         logger.warning("an operator has revoked the key %s; %d sessions ended", ", ".join(fingerprints), ended)
 
     return OperatorKeys(keys.listed, revoke)

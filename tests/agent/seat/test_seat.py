@@ -99,8 +99,8 @@ async def test_what_happens_in_the_office_reaches_everybody(
         agents = [await make_shared(name) for name in ("ada", "bob")]
         heard: list[list[str]] = [[], []]
         for agent, happened in zip(agents, heard, strict=True):
-            agent.on("enter_office")(lambda data, happened=happened: happened.append(f"enter {data['computer']}"))
-            agent.on("leave_office")(lambda data, happened=happened: happened.append(f"leave {data['computer']}"))
+            agent.on("enter_office")(partial(_note, happened, "enter"))
+            agent.on("leave_office")(partial(_note, happened, "leave"))
         computer = await make_computer()
         await eventually(lambda: all("laptop" in agent.computers for agent in agents))
         computer.tools = [a_tool("echo"), a_tool("new")]
@@ -543,3 +543,7 @@ async def test_a_shared_seat_is_for_its_own_office_and_not_used_after_leaving(
             assert text_of(await ada.call_tool("laptop", "echo", {"text": "x"})) == "x"
             await ada.leave_office()
         await eventually(lambda: heard[-4:] == ["Joined", "Left", "Joined", "Left"])
+
+
+def _note(happened: list[str], what: str, data: Any) -> None:
+    happened.append(f"{what} {data['computer']}")

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from a2c_smcp.agent.seat.seat_frames import FrameReader, MalformedFrameError, State, frame, read_error
+from a2c_smcp.dialects.handshake import Dialect
 from a2c_smcp.errors import ConnectionLostError, ProxyError, RoomFullError
 from a2c_smcp.link.proxies import Proxy
 from a2c_smcp.link.transports import Way
@@ -38,7 +39,9 @@ def test_what_is_no_frame_or_too_long_is_refused(data: bytes) -> None:
 
 def test_a_state_reads_as_it_was_written_without_the_password_of_a_proxy() -> None:
     way = Way("polling", Proxy("http", "proxy", 3128, "me", "secret"), "cut")
-    state = State("ada", connected=True, joined=False, way=way, problem=RoomFullError("it has bob"))
+    state = State(
+        "ada", connected=True, joined=False, way=way, dialect=Dialect.V0_4, problem=RoomFullError("it has bob")
+    )
     assert b"secret" not in state.encode()
     read = State.decode(state.encode())
     assert (read.name, read.connected, read.joined, str(read.way)) == ("ada", True, False, str(way))

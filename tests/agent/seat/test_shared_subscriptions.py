@@ -1,6 +1,7 @@
 """Several processes on one seat: each hears what it asked for, and a computer has one subscription for all of them."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -84,7 +85,7 @@ async def test_news_reaches_those_who_subscribed_and_the_last_to_go_ends_the_sub
         agents = {name: await make_shared(name) for name in ("ada", "bob", "cid")}
         for name, agent in agents.items():
             told = heard[name] = []
-            agent.on("resource_updated")(lambda news, told=told: told.append(news["uri"]))
+            agent.on("resource_updated")(partial(_note, told))
         await agents["ada"].subscribe_resource("laptop", "a")
         await agents["bob"].subscribe_resource("laptop", "a")
         await agents["cid"].subscribe_resource("laptop", "b")
@@ -136,3 +137,7 @@ async def test_a_question_reaches_the_process_whose_call_it_is(
             *(agent.call_tool("laptop", "ask", on_question=answering(agent.name)) for agent in (ada, bob))
         )
     assert asked == {"ada": ["ada"], "bob": ["bob"]}
+
+
+def _note(told: list[str], news: Any) -> None:
+    told.append(news["uri"])

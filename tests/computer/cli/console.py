@@ -153,4 +153,8 @@ def console(state: Path, *arguments: str, **more: Any) -> Iterator[Console]:
     try:
         yield it
     finally:
-        it.process.close(force=True)
+        try:
+            it.process.close(force=True)
+        except pexpect.ExceptionPexpect:
+            # It is killed, and pexpect waited a tenth of a second for its end, which a busy machine may exceed.
+            it.process.wait()

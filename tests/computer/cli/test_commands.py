@@ -46,7 +46,7 @@ def test_the_longest_name_wins_and_the_rest_are_its_words() -> None:
         ("tool call x", "'tools call'"),
         ("inputs vlaue set x y", "'inputs value set'"),
         ("stauts", "'status'"),
-        ("servers", "list, start, stop, restart, remove, add, logs"),
+        ("servers", "list, start, stop, restart, remove, login, logout, add, logs"),
         ("xyzzy", "`help`"),
     ],
 )

@@ -51,7 +51,7 @@ def test_who_asks_for_what_is_said_with_what_the_server_says_about_it() -> None:
         '  to: ["Ada", "Bo"]',
         '  empty: ""',
     ]
-    assert not look.has_cut_arguments and not look.has_more
+    assert not look.is_cut and not look.has_more
 
 
 def test_a_name_with_letters_of_several_alphabets_is_pointed_at() -> None:
@@ -72,7 +72,7 @@ def test_padding_pushes_no_argument_out_of_sight(padding: str) -> None:
     [left_out] = [line for line in look.lines if "not shown" in line]
     assert "more characters are not shown" in left_out
     assert ("more lines" in left_out) == ("\n" in padding)
-    assert look.has_cut_arguments and look.has_more
+    assert look.is_cut and look.has_more
     assert any("rm -rf ~" in line for line in whole(decision, WIDTH))
 
 
@@ -84,14 +84,14 @@ def test_very_many_arguments_and_very_long_names_are_bounded_at_first() -> None:
     assert any('"key999"' in line for line in whole(decision, WIDTH))
     long = asked({"k" * 100_000: 1})
     look = first_look(long, WIDTH)
-    assert sum(map(len, look.lines)) < 1000 and look.has_cut_arguments
+    assert sum(map(len, look.lines)) < 1000 and look.is_cut
     assert sum(line.count("k") for line in whole(long, WIDTH)) > 100_000
 
 
 def test_a_long_description_is_cut_and_holds_nothing_up() -> None:
     decision = asked({"a": 1}, ToolDefinition(None, "word\n" * 100))
     look = first_look(decision, WIDTH)
-    assert look.has_more and not look.has_cut_arguments
+    assert look.has_more and not look.is_cut
     assert "    … 471 more characters are not shown on 95 more lines" in look.lines
     assert sum("│ word" in line for line in whole(decision, WIDTH)) == 100
 
@@ -109,3 +109,17 @@ def test_no_line_is_wider_than_the_terminal_or_has_what_nobody_sees(arguments: d
             assert line.startswith("  ")
             assert get_cwidth(line) <= max(width, 55)  # our own words are as long as they are
             assert not [each for each in line if unicodedata.category(each) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+
+
+def test_what_changed_in_a_tool_is_shown_whole_or_says_what_is_left_out() -> None:
+    before = ToolDefinition(description="Lists files.", digest="1" * 64, schema_digest="a")
+    now = ToolDefinition(
+        description=f"Lists {'very ' * 900}files, and removes them.", digest="2" * 64, schema_digest="a"
+    )
+    decision = replace(asked({}, now), allowed_before=before)
+    look = first_look(decision, WIDTH)
+    assert look.is_cut and look.has_more
+    assert any("more characters are not shown" in line for line in look.lines)
+    assert "removes them" in "".join(whole(decision, WIDTH)).replace("  │ ", "")
+    short = replace(asked({}, replace(now, description="Removes files.")), allowed_before=before)
+    assert "  │ [-Lists-]{+Removes+} files." in first_look(short, WIDTH).lines and not first_look(short, WIDTH).is_cut

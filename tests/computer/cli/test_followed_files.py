@@ -71,7 +71,7 @@ async def test_a_changed_input_restarts_who_refers_to_it_and_a_refused_config_le
 
 async def test_following_ends_as_soon_as_it_is_cancelled(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # How long a thread that nobody stops watches after the last change: its own 5 s are little on a busy machine.
-    monkeypatch.setattr("a2c_smcp.computer.cli.followed_files.awatch", partial(awatch, rust_timeout=100_000))
+    monkeypatch.setattr("a2c_smcp.computer.utils.following.awatch", partial(awatch, rust_timeout=100_000))
     write(file, server("a"))
     files = load_config_files(file)
     async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:

@@ -661,8 +661,9 @@ def test_history_is_kept_between_runs_and_lines_for_programs_can_be_left_out(tmp
 def test_servers_start_when_told_and_a_factory_makes_the_computer(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from a2c_smcp.computer.computer import Computer\n"
-        "def make(name, **options):\n"
-        "    return Computer(name + '-made', **options)\n"
+        "def make(name, *, inputs, mcp_servers, auto_connect, auto_reconnect):\n"
+        "    options = dict(mcp_servers=mcp_servers, auto_connect=auto_connect, auto_reconnect=auto_reconnect)\n"
+        "    return Computer(name + '-made', inputs=inputs, **options)\n"
     )
     config = write(tmp_path / "config.json", server("a"), server("mute", "silent"))
     arguments = ["--config", config, "--name", "pc", "--no-auto-connect", "--computer-factory", "mine:make"]

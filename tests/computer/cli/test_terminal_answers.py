@@ -115,6 +115,38 @@ async def test_the_terminal_may_be_quicker_and_nothing_is_said_twice(
         assert shared.seen.count("decision_decided") == before
 
 
+async def test_a_rule_is_made_widened_listed_tested_and_undone_at_the_terminal(shared: Console, hub: Running) -> None:
+    async with met(shared, hub) as agent:
+        replies: list[Any] = []
+
+        async def call() -> None:
+            replies.append(await agent.tool("ask.echo", text="/home/ada/notes/a.md"))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            await seen(shared, "confirm_request")
+            for keys, answer in (
+                ("l", 'text is exactly "/home/ada/notes/a.md"'),
+                ("1", 'text is in the folder "/home/ada/notes"'),
+            ):
+                await anyio.to_thread.run_sync(shared.says, "Run it?" if keys == "l" else "Make this rule")
+                shared.keys(f"{keys}\r")
+                await anyio.to_thread.run_sync(shared.says, answer)
+            await anyio.to_thread.run_sync(shared.says, "Make this rule")
+            shared.keys("y\r")
+        assert replies[0]["content"][0]["text"] == "/home/ada/notes/a.md"
+        assert (await agent.tool("ask.echo", text="/home/ada/notes/b.md"))["isError"] is False
+        shared.keys("rules list\r")
+        (listed,) = (await seen(shared, "rules"))["rules"]
+        assert (listed["effect"], listed["matched"], listed["asleep"]) == ("allow", 1, False)
+        shared.keys("rules test ask.echo text=/home/ada/notes/c.md\r")
+        assert (await seen(shared, "rule_tested"))["effect"] is None  # the rule is for that agent
+        shared.keys(f"rules undo {listed['id']}\r")
+        await seen(shared, "rule_undone")
+        shared.keys("rules list\r")
+        assert (await seen(shared, "rules"))["rules"] == []
+
+
 async def test_when_neither_answers_in_time_the_question_goes_and_the_screen_says_so(
     shared: Console, hub: Running
 ) -> None:

@@ -62,7 +62,7 @@ def test_a_decision_is_told_whole_and_its_end_without_a_value() -> None:
     )
     assert message["asked"][0]["digest"] == asked.digest and message["asked"][0]["deadline"] == 5.0
     assert message["decided"] == [
-        {"id": "d", "outcome": "declined", "by": "terminal", "always": False, "reason": "why"}
+        {"id": "d", "outcome": "declined", "by": "terminal", "always": False, "reason": "why", "rule": None}
     ]
 
 

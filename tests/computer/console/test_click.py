@@ -1,5 +1,6 @@
 """A click decides the card that the person saw, whatever moves meanwhile: a real pointer on a disturbed page."""
 
+import os
 import random
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -31,7 +32,7 @@ def call(number: int, **arguments: Any) -> WatchedCall:
 
 
 async def confirm(computer: Computer, number: int, **arguments: Any) -> None:
-    definition = ToolDefinition(description="Runs it.\n" * (number % 3), digest=str(number))
+    definition = ToolDefinition(description="Runs it.\n" * (number % 3), digest=f"{number:064x}")
     await computer.decisions.ask_confirmation(call(number, **arguments), definition)
 
 
@@ -213,10 +214,11 @@ _COUNTS_DEAF = """() => {
 }"""
 
 
-# --- a hundred and fifty clicks
+# --- many clicks
 
 _PAGES = 3
-_CLICKS = 50
+#: `make test-hard` clicks twice as often as `make test`: the clicks take a browser half a minute of CPU.
+_CLICKS = 50 if "A2C_HARD" in os.environ else 25
 _CERTAIN = 6
 
 #: Notes in each frame which card is under the pointer, and for each answer which one was there 300 ms before its click.
@@ -375,7 +377,7 @@ _SOME_BUTTON = """chance => {
 
 
 @pytest.mark.timeout(600)
-async def test_of_a_hundred_and_fifty_clicks_none_decides_another_card_than_the_one_that_was_under_the_pointer(
+async def test_of_many_clicks_none_decides_another_card_than_the_one_that_was_under_the_pointer(
     browser: Browser,
 ) -> None:
     outcomes: list[tuple[list[list[str]], int]] = []

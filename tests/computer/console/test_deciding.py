@@ -1,6 +1,7 @@
 """Decisions in a real browser: the exact call, forms, two places at once, and clicks that come too early."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -35,7 +36,9 @@ def card(page: Page) -> Any:
 _ANSWERS = {
     "Allow": "yes",
     "Refuse": "no",
-    "Always allow this tool": "always",
+    "Allow this tool": "always",
+    "Allow like this": "like",
+    "Never": "never",
     "Send": "send",
     "Decline": "no",
     "Done": "yes",
@@ -86,15 +89,55 @@ async def test_a_refused_call_does_not_run_and_always_lasts(browser: Browser) ->
             assert code(await ended(results)) == 4005
             await decided(page)
             tasks.start_soon(put, results, as_agent(computer, "echo", text="1"))
-            await press(button(page, "Always allow this tool"))
+            await press(button(page, "Allow this tool"))
             assert text(await ended(results, 2)) == "1"
             assert text(await as_agent(computer, "echo", text="2")) == "2"
-        assert computer.decisions.allowed == {("one", "echo")}
-        # It can be taken back.
+        # The rule is listed, with how often it decided, and is undone with one click.
         await go(page, "tools")
-        await page.get_by_role("button", name="Ask again before echo", exact=True).click()
-        await expect(page.locator(".allowed")).to_have_count(0)
-        assert computer.decisions.allowed == frozenset()
+        listed = page.locator(".rules li")
+        await expect(listed).to_have_count(1)
+        await expect(listed).to_contain_text("the tool is echo; the server is one")
+        await expect(listed).to_contain_text("decided once")
+        await listed.get_by_role("button").click()
+        await expect(page.locator(".rules")).to_have_count(0)
+        assert computer.decisions.rules.list.all == ()
+
+
+async def test_like_this_is_shown_in_words_and_widened_and_never_denies(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "rules.toml"
+    async with opened(server("one", **ASKS)) as (computer, console), tab(browser, console.link()) as page:
+        computer.decisions.rules.open(file)
+        results: list[Any] = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(put, results, as_agent(computer, "echo", text="/home/ada/notes/a.md"))
+            await card(page).locator("[data-open=like]").click()
+            proposal = card(page).locator(".proposal")
+            await expect(proposal).to_contain_text("the tool is echo")
+            await expect(proposal).to_contain_text("it has no other arguments than text")
+            part = proposal.get_by_label("How far: text")
+            await expect(part.locator("option").first).to_have_text('text is exactly "/home/ada/notes/a.md"')
+            await part.select_option(label='text is in the folder "/home/ada/notes"')
+            await press(button(page, "Allow like this"))
+            assert text(await ended(results)) == "/home/ada/notes/a.md"
+            await expect(page.locator("aside .outcome")).to_contain_text("Allowed by this browser, with a rule")
+            assert text(await as_agent(computer, "echo", text="/home/ada/notes/b.md")) == "/home/ada/notes/b.md"
+            await decided(page)
+            tasks.start_soon(put, results, as_agent(computer, "echo", text="/etc/passwd"))
+            await card(page).get_by_label("Reason for a refusal").fill("not yours")
+            await press(button(page, "Never"))
+            refused = await ended(results, 2)
+            assert (refused.meta["outcome"], refused.meta["reason"]) == ("refused", "not yours")
+        denied = await as_agent(computer, "echo", text="/home/ada/notes/b.md")
+        assert (denied.meta["outcome"], denied.meta["reason"]) == ("rule", "not yours")
+        await go(page, "tools")
+        listed = page.locator(".rules li")
+        await expect(listed).to_have_count(2)
+        await expect(listed.first).to_contain_text("Never run")
+        await listed.first.get_by_role("button").click()
+        await expect(listed).to_have_count(1)
+        assert code(await as_agent(computer, "echo", text="/home/ada/notes/c.md")) is None
+        await computer.decisions.rules.aclose()
+        assert file.read_text("utf-8").count("[[rules]]") == 1
 
 
 async def test_of_two_places_the_first_answer_counts_and_the_other_is_told(browser: Browser) -> None:

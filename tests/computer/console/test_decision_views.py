@@ -4,6 +4,7 @@ from typing import Any
 
 from a2c_smcp.computer.calls.log import WatchedCall
 from a2c_smcp.computer.console.decision_views import decision_list, decision_view, whole_call_view
+from a2c_smcp.computer.console.rule_views import difference_view
 from a2c_smcp.computer.decisions.book import Confirmation, MissingInput, Question, ToolDefinition
 from a2c_smcp.computer.mcp_clients.model import parse_input
 
@@ -90,3 +91,11 @@ def test_very_many_escapes_are_few_elements_of_the_page() -> None:
     rows = decision_view(confirmation(**{f"a{number}": "x\u200b" * 200 for number in range(200)}))["rows"]
     assert sum(len(row["text"]) for row in rows) < 5_000
     assert all("".join(row["text"]) == r"x\u200b" * 200 for row in rows)
+
+
+def test_the_difference_of_a_very_long_description_says_how_much_is_left_out() -> None:
+    before = ToolDefinition(description="a", digest="1" * 64)
+    (short,) = difference_view(before, ToolDefinition(description="b " * 40_000, digest="2" * 64))
+    assert short["cut"] == 0 and len(str(short["changes"])) > 80_000
+    (long,) = difference_view(before, ToolDefinition(description="b" * 100_007, digest="2" * 64))
+    assert long["cut"] == 7

@@ -1,6 +1,7 @@
 """What a person decides on is in sight, and words of strangers look like words of strangers. In a real browser."""
 
 import math
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,9 @@ from playwright.async_api import Browser, Page, expect
 from a2c_smcp.computer.calls.log import WatchedCall
 from a2c_smcp.computer.decisions.approvals import CALLING_AGENT
 from a2c_smcp.computer.decisions.book import Resolution, ToolDefinition
+from a2c_smcp.computer.decisions.made_rules import ruled_call
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
+from a2c_smcp.computer.rules.proposing import tool_rule
 from a2c_smcp.computer.watching.events import ToolInvalid
 from tests.computer.console.harness import one_page, opened, press, tab
 from tests.computer.fakes.computers import server
@@ -102,15 +105,19 @@ async def test_the_card_says_who_asks_from_where_and_what_the_server_says_of_the
 
 
 async def test_a_tool_that_was_always_allowed_and_has_changed_shows_the_difference(browser: Browser) -> None:
-    before = ToolDefinition(description="Lists files.", digest="1", schema_digest="a")
-    after = ToolDefinition(description="Removes files.", digest="2", schema_digest="b")
+    before = ToolDefinition(description="Lists files.", digest="1" * 64, schema_digest="a", schema={"type": "object"})
+    after = ToolDefinition(description="Removes files.", digest="2" * 64, schema_digest="b")
     async with one_page(browser) as (computer, page, tasks):
-        computer.decisions.allow("shell", "run", before)
-        tasks.start_soon(computer.decisions.ask_confirmation, call(x=1), after)
+        rules = computer.decisions.rules
+        rules.add(tool_rule(ruled_call(call(x=1), before), "r"), seen=asdict(before))
+        verdict = rules.likely(ruled_call(call(x=1), after))
+        assert verdict is not None and verdict.is_asleep
+        tasks.start_soon(partial(computer.decisions.ask_confirmation, call(x=1), after, verdict=verdict))
         warning = card(page).locator(".danger-sign")
-        await expect(warning).to_contain_text("You had always allowed this tool")
+        await expect(warning).to_contain_text("A rule allowed this tool. Since then")
         await expect(warning).to_contain_text("description, arguments")
-        await expect(warning).to_contain_text("Lists files.")
+        await expect(warning.locator("del").first).to_have_text("Lists")
+        await expect(warning.locator("ins").first).to_have_text("Removes")
         await expect(card(page)).to_contain_text("Removes files.")
         tasks.cancel_scope.cancel()
 
@@ -171,7 +178,7 @@ async def test_a_reason_goes_with_the_refusal_and_always_says_its_reach_and_is_u
     results: list[Resolution] = []
     async with one_page(browser) as (computer, page, tasks):
         tasks.start_soon(put, results, computer.decisions.ask_confirmation(call(x=1)))
-        await expect(card(page)).to_contain_text("for every agent and with any arguments. This ends when")
+        await expect(card(page)).to_contain_text("is for every agent and any arguments, as long as")
         await page.get_by_label("Reason for a refusal").fill("not in production")
         async with page.expect_request("**/api/answer") as asked:
             await press(button(page, "no"))
@@ -179,10 +186,10 @@ async def test_a_reason_goes_with_the_refusal_and_always_says_its_reach_and_is_u
         await expect(card(page).locator(".outcome")).to_have_count(1)
         tasks.start_soon(put, results, computer.decisions.ask_confirmation(call(x=1)))
         await press(button(page, "always"))
-        await eventually(lambda: computer.decisions.allowed == {("shell", "run")})
+        await eventually(lambda: len(computer.decisions.rules.list.all) == 1)
         await press(page.locator("[data-answer=undo]"))
-        await eventually(lambda: computer.decisions.allowed == frozenset())
-        await expect(card(page).last).to_contain_text("You will be asked about run again.")
+        await eventually(lambda: computer.decisions.rules.list.all == ())
+        await expect(card(page).last).to_contain_text("The rule for run is undone.")
 
 
 async def test_a_flood_is_refused_at_once_but_what_came_after_the_click_is_not(browser: Browser) -> None:

@@ -162,3 +162,29 @@ async def test_times_are_short_and_the_page_has_a_name(page: Page) -> None:
     }"""
     assert await run(page, shown) == ["12 ms", "1.3 s", "59 s", "1 min 01 s", "1 h 1 min"]
     await expect(page).to_have_title("pc · console")
+
+
+async def test_each_step_of_a_call_says_who_decided_and_whether_a_rule_was_made(page: Page) -> None:
+    steps = """async given => {
+      const { stepText } = await import("/js/call-details.js");
+      return given.map(stepText);
+    }"""
+    decided = [
+        {"kind": "decided", "outcome": outcome, "how": how, "place": place, "rule": rule, "always": always}
+        for outcome in ("accepted", "declined")
+        for how, place, rule, always in (
+            ("person", "terminal", None, False),
+            ("person", "terminal", "card-1", True),
+            ("rule", None, "notes", False),
+        )
+    ]
+    asked = {"kind": "asked", "what": "sign_in"}
+    assert await run(page, steps, [*decided, asked]) == [
+        "Allowed or answered by the terminal.",
+        "Allowed by the terminal, and a rule was made for later calls.",
+        "Allowed by the rule notes.",
+        "Refused by the terminal.",
+        "Refused by the terminal, and a rule was made for later calls.",
+        "Refused by the rule notes.",
+        "A sign-in was asked for.",
+    ]

@@ -79,7 +79,7 @@ async def test_what_another_browser_decided_is_credited_to_it(browser: Browser) 
             tasks.start_soon(as_agent, computer, "stats")
             await expect(first.locator("aside .decision")).to_have_count(1)
             await first.locator("aside .decision h3").hover()  # what is decided stays to be looked at
-            await press(second.locator("aside").get_by_role("button", name=re.compile(r"^Allow\b")))
+            await press(second.locator("aside").get_by_role("button", name=re.compile(r"^Allow once\b")))
             await expect(second.locator("aside .outcome")).to_have_text("Allowed by this browser")
             await expect(first.locator("aside .outcome")).to_have_text("Allowed by “Chrome on Linux (2)”")
         [ended] = computer.ended_calls

@@ -92,11 +92,14 @@ async def handle_sse(request: Request) -> Response:
     return Response()
 
 
-def main() -> None:
+def app() -> Starlette:
     mcp = server.http_app()
     routes = [Route("/sse", handle_sse), Mount("/messages/", sse.handle_post_message), Mount("/", mcp)]
-    app = Starlette(routes=routes, lifespan=lambda _: mcp.running())
-    sock = socket.create_server(("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 0))
+    return Starlette(routes=routes, lifespan=lambda _: mcp.running())
+
+
+def serve(app: Any, sock: socket.socket, ready: str) -> None:
+    """Serve until stdin closes; print this line first."""
     runner = uvicorn.Server(
         uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1, lifespan="on", ws="none")
     )
@@ -106,8 +109,13 @@ def main() -> None:
         runner.should_exit = True
 
     threading.Thread(target=stop_with_stdin, daemon=True).start()
-    print(sock.getsockname()[1], flush=True)
+    print(ready, flush=True)
     runner.run(sockets=[sock])
+
+
+def main() -> None:
+    sock = socket.create_server(("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 0))
+    serve(app(), sock, str(sock.getsockname()[1]))
 
 
 if __name__ == "__main__":

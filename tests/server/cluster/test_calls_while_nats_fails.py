@@ -129,9 +129,9 @@ async def test_one_of_three_nats_servers_the_leader_too_and_then_another_can_be_
                 await load.goes_on()
                 names = {one.namespace.registry.process, other.namespace.registry.process}
                 assert names == held, "no process was fenced"
+                late = await make_peer(other)  # a process that has noticed the loss would not let it in
                 # One of two is no majority: nobody can join, and those who are there go on.
                 await asyncio.to_thread(next(each for each in servers if each.popen is not None).kill)
-                late = await make_peer(other)
                 done, reason = await join(late, "computer", "e", "o")
                 assert done is False and reason.startswith("500 ") and "NATS" in reason
                 await load.goes_on()

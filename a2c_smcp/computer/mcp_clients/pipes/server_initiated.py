@@ -115,7 +115,9 @@ class ServerInitiated:
         self, context: "_MessageContext", request_id: RequestId, method: str, params: dict[str, Any] | None
     ) -> None:
         answer = {}
-        with context.scope:
+        with anyio.CancelScope() as context.scope:
+            if context.cancel_requested.is_set():
+                context.scope.cancel()
             try:
                 answer = {"result": await self.on_request(context, method, params)}
             except Exception as error:  # a boundary: the server waits for an answer, whatever the handler raises
@@ -153,7 +155,8 @@ class _MessageContext:
         self.request_id = request_id
         self._progress_token = progress_token_from_params(params)
         self.cancel_requested = anyio.Event()
-        self.scope = anyio.CancelScope()
+        self.scope: anyio.CancelScope | None = None
+        """Made in the task that answers: where sniffio is installed, anyio makes none in the callback of a reader."""
         self._is_open = True
 
     @property
@@ -163,7 +166,8 @@ class _MessageContext:
     def cancel(self) -> None:
         """The server has withdrawn its request, and must get no answer."""
         self.cancel_requested.set()
-        self.scope.cancel()
+        if self.scope is not None:
+            self.scope.cancel()
 
     def close(self) -> None:
         self._is_open = False

@@ -91,6 +91,7 @@ function close(shown, id) {
 function words(decision) {
   if (decision.kind === "question") return `${t("decisions.question")}: ${name(decision.server.text)}`;
   if (decision.kind === "input") return `${t("decisions.input")}: ${name(decision.input.id)}`;
+  if (decision.kind === "sign_in") return `${t("decisions.signin")} ${name(decision.server.text)}`;
   const { agent, tool, server } = decision.call;
   return t("alerts.call", { agent: agent ? name(agent.text) : t("decisions.noagent"), tool: name(tool.text), server: name(server.text) });
 }

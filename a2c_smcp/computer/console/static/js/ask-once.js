@@ -2,8 +2,11 @@
 import { html, useEffect, useRef, useState } from "./html.js";
 import { t } from "./i18n.js";
 
-/** `label` is on the button and `name` says what it acts on; `question` is asked, and `act` is done after a yes. */
-export function AskOnce({ label, name, question, keep, busy, act }) {
+/**
+ * `label` is on the button and `name` says what it acts on; `question` is asked, and `act` is done after a yes. With `more`, another
+ * button has that label: then `act(true)` is done.
+ */
+export function AskOnce({ label, name, question, keep, busy, act, more }) {
   const [asking, setAsking] = useState(false);
   const first = useRef(null);
   const no = useRef(null);
@@ -17,13 +20,14 @@ export function AskOnce({ label, name, question, keep, busy, act }) {
   if (!asking) {
     return html`<button ref=${first} type="button" class="small quiet" disabled=${busy} aria-label=${name} onClick=${() => setAsking(true)}>${label}</button>`;
   }
-  const yes = async () => {
-    await act();
+  const yes = async (all) => {
+    await act(all);
     setAsking(false);
   };
   return html`<span class="ask-once" role="group" aria-label=${question}>
     <span>${question}</span>
-    <button type="button" class="small danger" disabled=${busy} aria-label=${t("ask.yes.name", { name })} onClick=${yes}>${label}</button>
+    <button type="button" class="small danger" disabled=${busy} aria-label=${t("ask.yes.name", { name })} onClick=${() => yes(false)}>${label}</button>
+    ${more ? html`<button type="button" class="small danger" disabled=${busy} onClick=${() => yes(true)}>${more}</button>` : null}
     <button ref=${no} type="button" class="small" disabled=${busy} aria-label=${keep} onClick=${() => setAsking(false)}>${t("ask.no")}</button>
   </span>`;
 }

@@ -1,8 +1,9 @@
 // One call that is over: what became of it, by whom, with what, and its result.
 import { get } from "./api.js";
 import { html } from "./html.js";
-import { t } from "./i18n.js";
+import { moment, t } from "./i18n.js";
 import { Block, Chip, Loading, Problem, useLoaded } from "./parts.js";
+import { useStore } from "./store.js";
 import { who } from "./who.js";
 
 const TONES = { succeeded: "ok", failed: "bad", refused: "bad", timed_out: "bad" };
@@ -33,10 +34,43 @@ export function CallDetails({ call, level }) {
     <${heading}>${t("calls.arguments")}<//>
     <${Block} text=${whole.arguments} label=${t("calls.arguments")} copy=${true} />
     <${heading}>${t("calls.result")}<//>
-    <${Content} content=${whole.content} />
+    ${whole.recorded && !whole.content.length ? html`<p class="muted">${resultText(whole)}</p>` : html`<${Content} content=${whole.content} />`}
     ${whole.structured ? html`<${heading}>${t("calls.structured")}<//><${Block} text=${whole.structured} label=${t("calls.structured")} copy=${true} />` : null}
+    <${Story} call=${call} heading=${heading} />
     <${Problem} text=${error} />
   </div>`;
+}
+
+/** What the record knows of a result that it does not have. */
+function resultText({ recorded, text }) {
+  const kept = t("calls.recorded", { bytes: recorded.bytes ?? "?", digest: recorded.sha256?.slice(0, 16) ?? "" });
+  return text ? `${text} ${kept}` : kept;
+}
+
+/** The steps of a call as the record has them: asked, decided, ended. */
+function Story({ call, heading }) {
+  const recorded = useStore((state) => state.recorded);
+  const { value } = useLoaded((signal) => (recorded ? get("story", { id: call.id }, signal) : null), [call.id, recorded]);
+  if (!value?.steps.length) return null;
+  return html`<${heading}>${t("calls.story")}<//>
+    <ol class="story">${value.steps.map((step) => html`<${Step} key=${step.number} step=${step} />`)}</ol>`;
+}
+
+function Step({ step }) {
+  const { short, full, iso } = moment(step.at);
+  return html`<li><time class="muted mono" datetime=${iso} title=${full}>${short}</time> ${stepText(step)}</li>`;
+}
+
+/** One step as a sentence. */
+export function stepText({ kind, what, outcome, how, place, rule, reason, always }) {
+  if (kind === "asked") return t(`calls.step.asked.${what}`);
+  if (kind === "decided") {
+    const said = t(`calls.step.${outcome}${how === "rule" ? ".rule" : always ? ".always" : ""}`, { by: how === "rule" ? rule ?? "" : who(place) });
+    return reason ? `${said} ${reason}` : said;
+  }
+  if (kind === "running") return t("calls.step.running");
+  if (kind === "call") return `${t(`calls.was.${outcome}`)} · ${t(`calls.how.${how}`, { by: rule ?? who(place) })}`;
+  return kind;
 }
 
 function Content({ content }) {

@@ -5,6 +5,7 @@ import { html, useState } from "./html.js";
 import { listed, moment, t } from "./i18n.js";
 import { Icon } from "./icons.js";
 import { Chip, Problem, useAction } from "./parts.js";
+import { RuleProposal } from "./rule-proposal.js";
 import { SteadyButton } from "./steady.js";
 import { Name, Said, Words } from "./words.js";
 
@@ -26,13 +27,22 @@ export function Confirmation({ decision, open, ready, answer }) {
   </div>`;
 }
 
-/** A tool that was always allowed, and that its server has changed since then: the difference, and the old description. */
-function Changed({ decision: { call, before, changed } }) {
+/** A tool for which there is a rule, and that is another one now: what has changed, word by word. */
+function Changed({ decision: { before, difference } }) {
   if (!before) return null;
+  if (!difference.length) return html`<p class="danger-sign">${t("decisions.rugpull.unknown")}</p>`;
   return html`<div class="danger-sign">
-    <p>${t("decisions.rugpull", { parts: listed(changed.map((part) => t(`decisions.part.${part}`))) })}</p>
-    <${About} call=${call} tool=${before} caption=${t("words.before")} />
+    <p>${t("decisions.rugpull", { parts: listed(difference.map(({ part }) => t(`decisions.part.${part}`))) })}</p>
+    <dl class="difference">
+      ${difference.map(({ part, changes, cut }) => html`<div key=${part}><dt>${t(`decisions.part.${part}`)}</dt><dd>${changes.map(([kind, words], at) => html`<${ChangedWords} key=${at} kind=${kind} words=${words} />`)}${cut ? html`<b class="cut"> ${t("decisions.cut.difference", { characters: cut })}</b>` : null}</dd></div>`)}
+    </dl>
   </div>`;
+}
+
+function ChangedWords({ kind, words }) {
+  const said = html`<${Words} of=${words} />`;
+  if (kind === "same") return said;
+  return kind === "gone" ? html`<del>${said}</del>` : html`<ins>${said}</ins>`;
 }
 
 function Facts({ decision: { call, asked_at } }) {
@@ -63,28 +73,29 @@ function Buttons({ decision, ready, seen, answer }) {
   const names = { tool: call.tool.text, server: call.server.text, agent: call.agent?.text ?? t("decisions.noagent") };
   const id = `reason-${decision.id}`;
   const allow = { ready: ready && seen, title: seen ? null : t("decisions.unseen") };
-  const refuse = () => answer({ answer: "no", ...(reason.trim() ? { reason: reason.trim() } : {}) });
+  const refuse = (how) => answer({ answer: how, ...(reason.trim() ? { reason: reason.trim() } : {}) });
   return html`<div>
     <div class="field why-not"><label for=${id} class="muted">${t("decisions.reason")}</label>
       <input id=${id} type="text" maxlength="1000" autocomplete="off" value=${reason} onInput=${(event) => setReason(event.currentTarget.value)} /></div>
     <div class="actions">
       <${SteadyButton} ...${allow} data-answer="yes" class=${tool.dangerous ? "" : "primary"} aria-label=${t("decisions.yes.name", names)} onAnswer=${() => answer({ answer: "yes" })}>${t("decisions.yes")}<//>
-      <${SteadyButton} ready=${ready} data-answer="no" class="danger" aria-label=${t("decisions.no.name", names)} onAnswer=${refuse}>${t("decisions.no")}<//>
+      <${SteadyButton} ready=${ready} data-answer="no" class="danger" aria-label=${t("decisions.no.name", names)} onAnswer=${() => refuse("no")}>${t("decisions.no")}<//>
     </div>
     <div class="always">
+      <${RuleProposal} ...${{ decision, allow, names, answer }} />
       <${SteadyButton} ...${allow} data-answer="always" class="quiet small" aria-label=${t("decisions.always.name", names)} onAnswer=${() => answer({ answer: "always" })}>${t("decisions.always")}<//>
+      <${SteadyButton} ready=${ready} data-answer="never" class="quiet small" aria-label=${t("decisions.never.name", names)} onAnswer=${() => refuse("never")}>${t("decisions.never")}<//>
       <p class="muted hint">${t("decisions.always.reach", names)}</p>
     </div>
   </div>`;
 }
 
-/** Takes an "always" back, on the card where it was said. */
-export function UndoAlways({ decision }) {
-  const { call } = decision;
+/** Undoes the rule that was made on this card. */
+export function UndoRule({ decision }) {
+  const { call, decided } = decision;
   const [done, setDone] = useState(false);
   const [undo, busy, error] = useAction(async () => {
-    const [server, tool] = call.key;
-    await post("ask-again", { server, tool });
+    await post("undo-rule", { id: decided.rule });
     setDone(true);
   });
   const tool = call.tool.text;

@@ -1,7 +1,7 @@
 // One decision: who asks for what, the exact arguments, and the time that is left. Then the outcome.
 import { post } from "./api.js";
-import { Confirmation, UndoAlways } from "./confirmation.js";
-import { InputForm, QuestionForm } from "./decision-forms.js";
+import { Confirmation, UndoRule } from "./confirmation.js";
+import { InputForm, QuestionForm, SignInForm } from "./decision-forms.js";
 import { dropDraft, isTyped } from "./drafts.js";
 import { html, useEffect, useLayoutEffect, useRef } from "./html.js";
 import { duration, t } from "./i18n.js";
@@ -19,7 +19,7 @@ export function DecisionCard({ decision, gone, held }) {
   useLinger(decision, held);
   useFocusKept(element, open);
   const ready = open && live && !busy;
-  const Body = { confirmation: Confirmation, question: Question, input: MissingInput }[decision.kind];
+  const Body = { confirmation: Confirmation, question: Question, input: MissingInput, sign_in: SignIn }[decision.kind];
   return html`<li ref=${element} tabindex="-1" class=${`card decision ${decision.kind}`} style=${{ minHeight: height }} data-decided=${open ? null : ""} data-decision=${decision.id}>
     <${Body} decision=${decision} open=${open} ready=${ready} answer=${answer} refusal=${refusal} />
     ${open ? html`<${TimeLeft} decision=${decision} />` : html`<${Outcome} decision=${decision} />`}
@@ -45,7 +45,7 @@ function useHeightKept(element, open, held) {
 function useLinger({ id, decided }, held) {
   useEffect(() => {
     if (!decided || held || isTyped(id)) return undefined;
-    const timer = setTimeout(() => (dropDraft(id), forgetDecision(id)), decided.always ? 20_000 : 4_000); // an "always" can be undone
+    const timer = setTimeout(() => (dropDraft(id), forgetDecision(id)), decided.always ? 20_000 : 4_000); // a rule can be undone
     return () => clearTimeout(timer);
   }, [decided, held]);
 }
@@ -76,6 +76,13 @@ function Question({ decision, open, ready, answer, refusal }) {
   </div>`;
 }
 
+function SignIn(props) {
+  const { decision } = props;
+  return html`<div><h3>${t(decision.step_up ? "decisions.signin.more" : "decisions.signin")} <${Name} of=${decision.server} /></h3>
+    <${SignInForm} ...${props} />
+  </div>`;
+}
+
 function MissingInput({ decision, open, ready, answer }) {
   const put = () => forgetDecision(decision.id);
   return html`<div>
@@ -99,11 +106,11 @@ function TimeLeft({ decision }) {
 }
 
 function Outcome({ decision }) {
-  const { outcome, by, always, reason } = decision.decided ?? { outcome: "over" };
-  const key = outcome === "accepted" && always ? "always" : outcome;
+  const { outcome, by, always, reason, rule } = decision.decided ?? { outcome: "over" };
+  const key = always ? (outcome === "accepted" ? "always" : "never") : outcome;
   const tone = { accepted: "ok", declined: "bad", unanswered: "warn", failed: "bad" }[outcome] ?? "plain";
   return html`<div class="outcome">
     <p role="status"><${Chip} tone=${tone}>${t(`decisions.was.${key}`, { by: who(by) })}<//>${reason ? html` <span class="muted">${t("decisions.was.reason", { reason })}</span>` : null}</p>
-    ${always ? html`<${UndoAlways} decision=${decision} />` : null}
+    ${rule ? html`<${UndoRule} decision=${decision} />` : null}
   </div>`;
 }

@@ -67,6 +67,35 @@ function UrlQuestion({ decision, open, ready, answer }) {
   </div>`;
 }
 
+/** The address at which the person signs in. The browser comes back by itself; where it cannot, its last address is pasted. */
+export function SignInForm({ decision, open, ready, answer }) {
+  const { id, url } = decision;
+  const place = webPlace(url);
+  const [pasted, setPasted] = useDraft(id, () => "", true);
+  const names = { server: decision.server.text };
+  const send = async (event) => {
+    event.preventDefault();
+    if (ready && event.isTrusted && (await answer({ answer: "yes", value: pasted }))) dropDraft(id);
+  };
+  if (!open) return null;
+  return html`<div>
+    ${place ? html`<p class="host mono">${place.host}</p>` : null}
+    ${decision.scopes.length ? html`<p>${t("decisions.signin.scopes")} ${decision.scopes.map((scope, index) => html`<span key=${index}>${index ? ", " : ""}<${Words} of=${scope} /></span>`)}</p>` : null}
+    <p class="url mono"><${Words} of=${decision.url_words} /></p>
+    <div class="actions">
+      ${place ? html`<a class="button primary" data-answer="open" href=${url} target="_blank" rel="noopener noreferrer" aria-label=${t("decisions.signin.open.name", names)}>${t("decisions.signin.open")}</a>` : null}
+      <${SteadyButton} data-answer="no" class="danger" ready=${ready} aria-label=${t("decisions.signin.no.name", names)} onAnswer=${() => answer({ answer: "no" })}>${t("decisions.signin.no")}<//>
+    </div>
+    <details><summary>${t("decisions.signin.elsewhere")}</summary>
+      <form onSubmit=${send} autocomplete="off">
+        <div class="field"><label for=${`pasted-${id}`}>${t("decisions.signin.paste")}</label>
+          <input id=${`pasted-${id}`} type="url" required spellcheck="false" value=${pasted} onInput=${(event) => setPasted(event.currentTarget.value)} /></div>
+        <div class="actions"><${SteadyButton} type="submit" data-answer="send" ready=${ready} aria-label=${t("decisions.signin.send.name", names)}>${t("decisions.send")}<//></div>
+      </form>
+    </details>
+  </div>`;
+}
+
 /** The URL of a link, as this browser reads it; null if it is not a web page. */
 function webPlace(url) {
   try {

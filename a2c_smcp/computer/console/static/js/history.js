@@ -12,7 +12,7 @@ import { oneLine, Who } from "./who-called.js";
 
 const OUTCOMES = ["succeeded", "failed", "cancelled", "refused", "unanswered", "nobody", "timed_out"];
 const NOTHING = { calls: [], more: false };
-const ALL = { q: "", outcome: "", person: "" };
+const ALL = { q: "", outcome: "", person: "", day: "" };
 
 export function History() {
   const [query, setQuery] = useState(ALL);
@@ -23,9 +23,10 @@ export function History() {
   const row = (call, attributes) =>
     html`<${EndedCall} key=${call.id} call=${call} open=${open.has(call.id)} onToggle=${toggle} attributes=${attributes} />`;
   const filtered = isFiltered(query);
+  const recorded = useStore((state) => state.recorded);
   return html`<section class="history" aria-labelledby="calls-history">
     <h2><span id="calls-history">${t("calls.history")}</span>${news ? html`<span class="news">${t("calls.new", { count: news })}</span>` : null}</h2>
-    ${calls.length || filtered ? html`<${SearchBar} query=${query} onChange=${setQuery} />` : null}
+    ${calls.length || filtered || recorded ? html`<${SearchBar} query=${query} onChange=${setQuery} />` : null}
     <${Problem} text=${error} />
     <div ...${props} aria-busy=${loading}>
       ${calls.length
@@ -33,7 +34,7 @@ export function History() {
         : loading
           ? html`<${Loading} />`
           : html`<${Empty} icon="calls" title=${t(filtered ? "calls.history.nomatch" : "calls.history.none")} />`}
-      ${calls.length && more ? html`<${Earlier} load=${load} />` : null}
+      ${more && !loading ? html`<${Earlier} load=${load} />` : null}
     </div>
   </section>`;
 }
@@ -43,7 +44,15 @@ function idOf(call) {
 }
 
 function isFiltered(query) {
-  return Boolean(query.q.trim() || query.outcome || query.person);
+  return Boolean(query.q.trim() || query.outcome || query.person || query.day);
+}
+
+/** The query as the computer reads it: a day has its beginning and its end, by the clock of the reader. */
+function asked({ day, ...query }) {
+  if (!day) return query;
+  const [year, month, date] = day.split("-").map(Number);
+  const midnight = (days) => new Date(year, month - 1, date + days).getTime() / 1000;
+  return { ...query, since: midnight(0), until: midnight(1) };
 }
 
 /**
@@ -52,13 +61,14 @@ function isFiltered(query) {
  */
 function useCalls(query, held) {
   const ended = useStore((state) => state.ended);
+  const recorded = useStore((state) => state.recorded);
   const filtered = isFiltered(query);
   const key = JSON.stringify(query);
   const newest = useRef(null);
   if (!held) newest.current = ended.at(-1)?.id;
-  const search = async (signal) => (filtered ? { key, ...(await get("history", query, signal)) } : null);
+  const search = async (signal) => (filtered ? { key, ...(await get("history", asked(query), signal)) } : null);
   const { value, error } = useLoaded(search, [key, filtered ? newest.current : null], 500); // milliseconds between two searches: matching calls that end come in by themselves
-  const live = useMemo(() => ({ calls: [...ended].reverse(), more: ended.length >= EARLIER }), [ended]);
+  const live = useMemo(() => ({ calls: [...ended].reverse(), more: recorded || ended.length >= EARLIER }), [ended, recorded]);
   const first = filtered ? (value?.key === key ? value : null) : live;
   const list = useRef({ key: null, first: null, calls: [], more: false });
   const draw = useRedraw();
@@ -67,8 +77,8 @@ function useCalls(query, held) {
     list.current = { key, first, ...joined(first, other ? NOTHING : list.current) };
   }
   const load = async () => {
-    const before = list.current.calls.at(-1).id;
-    const answer = await get("history", { ...query, before });
+    const before = list.current.calls.at(-1)?.id;
+    const answer = await get("history", before ? { ...asked(query), before } : asked(query));
     // Meanwhile the list may be another one.
     if (list.current.key !== key || list.current.calls.at(-1)?.id !== before) return;
     list.current = { ...list.current, calls: [...list.current.calls, ...answer.calls], more: answer.more };
@@ -94,6 +104,7 @@ function SearchBar({ query, onChange }) {
         <option value="">${t("calls.outcome.any")}</option>
         ${OUTCOMES.map((outcome) => html`<option key=${outcome} value=${outcome}>${t(`calls.was.${outcome}`)}</option>`)}
       </select>
+      <input type="date" aria-label=${t("calls.day")} title=${t("calls.day")} value=${query.day} onInput=${set("day")} />
       <label class="check"><input type="checkbox" checked=${query.person === "1"} onChange=${(event) => onChange({ ...query, person: event.currentTarget.checked ? "1" : "" })} />${t("calls.person")}</label>
       <button type="button" disabled=${busy} aria-describedby="calls-export-note" onClick=${() => save()}>${t("calls.export")}</button>
       <p id="calls-export-note" class="muted">${t("calls.export.note")}</p>
@@ -102,7 +113,7 @@ function SearchBar({ query, onChange }) {
 }
 
 async function saved(query) {
-  const url = URL.createObjectURL(await download("export", query));
+  const url = URL.createObjectURL(await download("export", asked(query)));
   const link = document.createElement("a");
   link.href = url;
   link.download = `a2c-calls-${new Date().toISOString().slice(0, 10)}.jsonl`;

@@ -8,6 +8,11 @@ export const EARLIER = 100;
 export function joined(first, list) {
   const last = first.calls.at(-1);
   const at = last ? list.calls.findIndex((call) => call.id === last.id) : -1;
+  if (at < 0 && first.calls.length < EARLIER && list.calls[0]?.recorded) {
+    // These are the first calls of this run, so those that the page knows from the record follow without a gap.
+    const newer = new Set(first.calls.map((call) => call.id));
+    return { calls: [...first.calls, ...list.calls.filter((call) => !newer.has(call.id))].slice(0, MOST_ENDED), more: list.more };
+  }
   if (at < 0) return { calls: first.calls, more: first.more };
   return { calls: [...first.calls, ...list.calls.slice(at + 1)].slice(0, MOST_ENDED), more: list.more };
 }

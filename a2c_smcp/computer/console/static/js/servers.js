@@ -9,7 +9,7 @@ import { Chip, Empty, Loading, Problem, useAction, useLoaded } from "./parts.js"
 import { AddServer, EditServer } from "./server-editor.js";
 import { useStore } from "./store.js";
 
-const TONES = { running: "ok", failed: "bad", starting: "warn", stopping: "warn", backing_off: "warn" };
+const TONES = { running: "ok", failed: "bad", starting: "warn", stopping: "warn", backing_off: "warn", sign_in: "warn" };
 
 export function Servers() {
   const servers = useStore((state) => state.servers);
@@ -68,9 +68,9 @@ function Server({ server, clashes = [], shared }) {
   const [open, setOpen] = useState(false);
   const [editing, setEditing] = useState(false);
   const [act, busy, error] = useAction((action) => post("server", { server: server.name, action }));
-  const [remove, removing, left] = useAction(() => post("remove-server", { server: server.name }));
+  const [remove, removing, left] = useAction((signOut) => post("remove-server", { server: server.name, sign_out: signOut }));
   const runs = ["running", "starting", "backing_off"].includes(server.state);
-  const actions = runs ? ["restart", "stop"] : ["start"];
+  const actions = runs ? ["restart", "stop"] : server.state === "sign_in" ? ["login", "stop"] : ["start"];
   return html`<li class="row server">
     <div class="line">
       <span class=${`dot ${TONES[server.state] ?? ""} ${server.state === "running" ? "live" : ""}`} aria-hidden="true"></span>
@@ -87,7 +87,8 @@ function Server({ server, clashes = [], shared }) {
         <button type="button" class="small quiet" aria-expanded=${open} aria-label=${t("servers.log.of", { server: server.name })} onClick=${() => setOpen(!open)}>${t("servers.log")}</button>
         <button type="button" class="small quiet" aria-expanded=${editing} aria-label=${t("servers.edit.name", { server: server.name })} onClick=${() => setEditing(!editing)}>${t("servers.edit")}</button>
         <${AskOnce} label=${t("servers.remove")} name=${t("servers.remove.name", { server: server.name })} busy=${removing} act=${remove}
-          question=${t("servers.remove.ask", { server: server.name })} keep=${t("servers.remove.keep", { server: server.name })} />
+          question=${t("servers.remove.ask", { server: server.name })} keep=${t("servers.remove.keep", { server: server.name })}
+          more=${server.is_remote ? t("servers.remove.sign_out") : null} />
       </span>
     </div>
     ${server.waits_for

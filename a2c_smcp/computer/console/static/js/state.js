@@ -14,6 +14,7 @@ export const EMPTY = {
   ended: [],
   pending: [],
   answerers: [],
+  recorded: false,
   notices: [],
   stamps: { tools: 0, config: 0, desktop: 0, finder: 0, shared: 0 },
   logs: {},
@@ -53,6 +54,7 @@ function fromSnapshot(state, message, clock) {
     ended: message.ended.slice(-MOST_ENDED),
     pending: [...gone, ...message.pending.map((decision) => known.get(decision.id) ?? decision)],
     answerers: message.answerers,
+    recorded: message.recorded,
     stamps: stamped(state.stamps, Object.keys(state.stamps)),
     logs: Object.fromEntries(message.servers.map((server) => [server.name, (state.logs[server.name] ?? 0) + 1])),
   };

@@ -1,11 +1,12 @@
 // Tools: filter, schema, a form made from the schema, and the call.
-import { get, post } from "./api.js";
+import { get } from "./api.js";
 import { ToolCall } from "./tool-call.js";
 import { html, useMemo, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
-import { Block, Chip, Empty, Fold, Loading, Problem, useAction, useLoaded } from "./parts.js";
+import { Block, Chip, Empty, Fold, Loading, Problem, useLoaded } from "./parts.js";
 import { path } from "./router.js";
+import { Rules } from "./rules.js";
 import { useStore } from "./store.js";
 import { VirtualList } from "./virtual.js";
 
@@ -15,40 +16,19 @@ export function Tools({ rest }) {
   const { value, error, loading } = useLoaded((signal) => get("tools", {}, signal), [stamp, round], 300);
   const [filter, setFilter] = useState("");
   if (loading) return html`<${Loading} />`;
-  const { tools = [], allowed = [] } = value ?? {};
+  const { tools = [], rules = [], rules_file: file = null, rules_problem: problem = "" } = value ?? {};
   const chosen = tools.find((tool) => tool.name === rest[0]);
   return html`<section class=${`tools ${chosen ? "chosen" : ""}`} aria-label=${t("nav.tools")}>
     <div class="index">
       <input type="search" class="filter" aria-label=${t("tools.filter")} placeholder=${t("tools.filter")} value=${filter} onInput=${(event) => setFilter(event.currentTarget.value)} />
       <${Problem} text=${error} />
       ${value?.conflicts.length ? html`<p class="reason"><a href=${path("servers")}>${t("tools.clashes", { count: value.conflicts.length })}</a></p>` : null}
-      <${Allowed} allowed=${allowed} onChange=${() => setRound(round + 1)} />
+      <${Rules} ...${{ rules, file, problem }} onChange=${() => setRound(round + 1)} />
       <${ToolList} tools=${tools} filter=${filter} chosen=${chosen} />
     </div>
     <div class="chosen-tool">
       ${chosen ? html`<${Tool} key=${chosen.name} tool=${chosen} />` : tools.length ? html`<${Empty} icon="tools" title=${t("tools.pick")} />` : null}
     </div>
-  </section>`;
-}
-
-/** The tools that are always allowed, by the names that their servers gave them. This can be taken back. */
-function Allowed({ allowed, onChange }) {
-  const [ask, busy, error] = useAction(async (server, tool) => {
-    await post("ask-again", { server, tool });
-    onChange();
-  });
-  if (!allowed.length) return null;
-  return html`<section class="allowed" aria-label=${t("tools.allowed")}>
-    <h2>${t("tools.allowed")}</h2>
-    <ul>
-      ${allowed.map(
-        ([server, tool]) => html`<li key=${`${server}/${tool}`} class="line">
-          <span><b class="mono">${tool}</b> <span class="muted">${server}</span></span><span class="grow"></span>
-          <button type="button" class="small quiet" disabled=${busy} aria-label=${t("tools.askagain.name", { tool })} onClick=${() => ask(server, tool)}>${t("tools.askagain")}</button>
-        </li>`,
-      )}
-    </ul>
-    <${Problem} text=${error} />
   </section>`;
 }
 

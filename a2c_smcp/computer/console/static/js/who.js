@@ -2,7 +2,7 @@
 import { t } from "./i18n.js";
 import { deviceName } from "./session.js";
 
-const OURS = ["browser", "terminal", "callback", "inputs"];
+const OURS = ["browser", "terminal", "callback", "inputs", "rule"];
 
 export function who(by) {
   if (!by) return "";

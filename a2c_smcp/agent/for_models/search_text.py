@@ -1,0 +1,197 @@
+"""The words of texts and of requests in the form in which a search compares them: stems, pairs of Chinese, Japanese and
+Korean characters, and the other words that a request may mean. Pure.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from a2c_smcp.agent.for_models.search_words import ALIKE, CHINESE, SILENT
+
+__all__ = ["all_stems", "is_mostly_cjk", "is_question", "meanings", "stem", "words"]
+
+_CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+#: Splits names such as URLs, HTMLParser, readFile and read_file into words as a person reads them.
+_WORD: Final = re.compile(
+    rf"[{_CJK}]+|[A-Z]{{2,}}(?=s?(?![a-z]))|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W\d_A-Za-z{_CJK}]+", re.UNICODE
+)
+#: A name that is written as one word: BibTeX, GitHub.
+_MIXED: Final = re.compile(r"[A-Za-z]*[a-z][A-Z][A-Za-z]*")
+#: How much another word of the same meaning counts, and the second English word of a Chinese one.
+_LESS: Final = 0.65
+_SECOND: Final = 0.8
+
+#: How many characters of a request are looked at: the time to look for shapes grows faster than the text.
+_MOST: Final = 1000
+_QUESTION: Final = re.compile(
+    r"^\W*(?:what|which|who|whose|where|when|why|how|is|are|was|were|did|does|has|have|am|any)\b"
+    "|什么|哪|谁|吗|多少|几|怎么|有没有|是不是",
+    re.IGNORECASE,
+)
+#: What speakers put between the two characters of a Chinese verb: 截个图, 点了一下赞.
+_GAP: Final = re.compile("了?[一几]?[个下次张条份篇]?")
+
+
+def _shape(pattern: str, flags: int = re.IGNORECASE) -> "re.Pattern[str]":
+    return re.compile(f"(?<![A-Za-z0-9_])(?:{pattern})(?![A-Za-z0-9_])", flags | re.ASCII)
+
+
+#: What a request is about, by the shape of a part of it, such as a URL or the name of a file. That part is not looked
+#: at again, so the first shape that fits is used.
+_SHAPES: Final = (
+    (_shape(r"https?://[!-~]+|(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|edu|gov|cn|de)"), "url page web navigate fetch"),
+    (_shape(r"[\w.-]+\.(?:xls[xm]?|ods)"), "workbook excel spreadsheet"),
+    (_shape(r"[\w.-]+\.(?:png|jpe?g|gif|svg|webp|mp[34]|wav)"), "image file media"),
+    (_shape(r"(?:~|\.\.?)?/[\w./-]+|[\w-]*\.(?!\d)[a-z0-9]{1,5}"), "file path"),
+    (_shape(r"#[a-z][\w-]*"), "channel"),
+    (_shape(r"[A-Z]{1,2}[1-9][0-9]{0,3}", 0), "cell range sheet"),
+    (_shape(r"\d{1,2}(?::\d\d| ?[ap]\.?m)"), "time timezone"),
+    (re.compile(r"\blet\b.{1,40}\bknow\b", re.IGNORECASE), "notify message post"),
+    (re.compile(r"\bin mind\b|\b(?:don't|do not|never) forget\b|别忘", re.IGNORECASE), "remember memory"),
+    (_shape(r"-?\d+\.\d+\W{0,3}[NS]?\W{1,3}-?\d+\.\d+"), "coordinate latitude longitude"),
+)
+
+
+def words(text: str) -> Iterator[str]:
+    """The words of a text in the form in which they are compared: lower case, without plurals, CJK as pairs."""
+    for word in _WORD.findall(text):
+        if "\u3040" <= word[0] <= "\ud7af" or "\uf900" <= word[0] <= "\ufaff":
+            pairs = (word[at : at + 2] for at in range(max(1, len(word) - 1)))
+            yield from (pair for pair in pairs if pair not in SILENT)
+        elif (low := word.lower()) not in SILENT and len(low) > 1:
+            yield _singular(low)
+
+
+def all_stems(text: str) -> Iterator[str]:
+    """The stems of a text. A name in mixed case counts as its words, and as one word."""
+    yield from map(stem, words(text))
+    yield from (_stem_of(name) for name in _MIXED.findall(text))
+
+
+def is_mostly_cjk(text: str) -> bool:
+    """Whether a text is mostly Chinese, Japanese or Korean."""
+    return len(re.findall(f"[{_CJK}]", text)) * 2 > len(re.findall(r"[A-Za-z]", text))
+
+
+def is_question(request: str) -> bool:
+    """Whether a request is a question, and not an order."""
+    return _QUESTION.search(request) is not None
+
+
+def meanings(request: str, known: Callable[[str], bool]) -> list[dict[str, float]]:
+    """What each word of a request may be called, and how much each name counts. `known` says whether the texts that
+    are searched have a stem.
+    """
+    found: dict[str, dict[str, float]] = {}
+    request = request[:_MOST]
+    for shape, names in _SHAPES:
+        request, times = shape.subn(" ", request)
+        if times:
+            found[names] = _named(names.split())
+    for word in _stems(request, known):
+        found.setdefault(word, _with_others({word: 1.0}))
+    for chinese in _chinese_words(request):
+        found[chinese] = {**found.get(chinese, {}), **_named(CHINESE[chinese])}
+    return list(found.values())
+
+
+def _named(names: Sequence[str]) -> dict[str, float]:
+    first, *others = map(stem, names)
+    return _with_others({first: 1.0, **dict.fromkeys(others, _SECOND)})
+
+
+def _with_others(names: dict[str, float]) -> dict[str, float]:
+    others = {other for name in names for other in _OTHERS.get(name, ())}
+    return {**dict.fromkeys(others, _LESS), **names}
+
+
+def _stems(request: str, known: Callable[[str], bool]) -> Iterator[str]:
+    """The stems of a request. Two words count as one where that is a known word ("log in", "roll back"), and an unknown
+    word counts as two known ones ("flowchart").
+    """
+    runs = re.findall(r"[A-Za-z]+|[^A-Za-z\s_]+", request)
+    skip = False
+    for run, after in pairwise([*runs, ""]):
+        one = _stem_of(run)
+        two = _stem_of(run + after) if len(run) > 1 and (run + after).isascii() and after.isalpha() else ""
+        if skip:
+            skip = False
+        elif len(two) > 4 and (two in _OTHERS or known(two)):
+            yield two
+            skip = True
+        elif one in _OTHERS or (run.lower() not in SILENT and known(one)):
+            yield one
+        else:
+            yield from _halves(run, known) or map(stem, words(run))
+
+
+def _halves(word: str, known: Callable[[str], bool]) -> tuple[str, ...]:
+    for at in range(3, len(word) - 2):
+        halves = stem(word[:at].lower()), _stem_of(word[at:])
+        if word.isascii() and all(half in _OTHERS or known(half) for half in halves):
+            return halves
+    return ()
+
+
+def _stem_of(word: str) -> str:
+    return stem(_singular(word.lower()))
+
+
+def _chinese_words(query: str) -> list[str]:
+    """The words of the table that a query has, the longest first at each place."""
+    found = []
+    for run in re.findall(f"[{_CJK}]+", query):
+        at = 0
+        while at < len(run):
+            word, end = _chinese_word(run, at)
+            found += [word] if word else []
+            at = end
+    return found
+
+
+def _chinese_word(run: str, at: int) -> tuple[str, int]:
+    """The word of the table that begins at a place, and where it ends; no word if there is none."""
+    for end in range(at + _LONGEST, at + 1, -1):
+        if run[at:end] in CHINESE:
+            return run[at:end], end
+    gap = _GAP.match(run, at + 1)
+    apart = run[at] + run[gap.end() : gap.end() + 1] if gap else ""
+    if gap and len(apart) == 2 and apart in CHINESE:
+        return apart, gap.end() + 1
+    return run[at] if run[at] in CHINESE else "", at + 1
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "ches", "xes")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word
+
+
+def stem(word: str) -> str:
+    """The word without the endings of its grammatical forms: created, creating, creation and creates are one."""
+    if not word.isascii():
+        return word
+    word = _BRITISH.sub(lambda match: {"our": "or", "is": "iz", "ys": "yz"}[match[1]] + match[2], word)
+    for ending, left in (("ing", 3), ("tion", 4), ("ed", 3)):
+        base = word[: len(word) - len(ending)]
+        if word.endswith(ending) and len(base) >= left and re.search("[aeiouy]", base):
+            word = base + "t" if ending == "tion" else base
+            if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
+                word = word[:-1]
+            break
+    if word.endswith("y") and len(word) > 3:
+        word = word[:-1] + "i"
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+
+
+#: colour, organised, analyse
+_BRITISH: Final = re.compile("(?<=[a-z]{2})(our|is|ys)(|e|ed|ing|ation)$")
+_OTHERS: Final[dict[str, set[str]]] = {}
+for _line in ALIKE:
+    _group = {stem(word) for word in _line.split()}
+    for _word in _group:
+        _OTHERS[_word] = _OTHERS.get(_word, set()) | _group - {_word}
+_LONGEST: Final = max(map(len, CHINESE))

@@ -1,0 +1,117 @@
+"""A call as a row of the record: masked arguments, size and digest of the result, and how it was decided. Pure.
+
+Rows are made in the thread that writes the record. A call has ended by then, or its record is only read.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from a2c_smcp.computer.calls.log import LoggedCall, sorted_json
+from a2c_smcp.computer.mcp_clients.masking import MASK
+from a2c_smcp.record.rows import RecordRow, body_text
+from a2c_smcp.results import text_of, to_wire
+from a2c_smcp.utils.json_sizes import CUT_MARK, Budget
+from a2c_smcp.utils.secret_names import ARGUMENT_LIKE_A_SECRET
+from a2c_smcp.utils.text import cut
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+__all__ = ["CALL", "MOST_ARGUMENTS", "MOST_RESULT", "RUNNING", "call_row", "masked", "running_row"]
+
+#: The kinds of rows: a call that has ended, and one that runs when the record is written.
+CALL: Final = "call"
+RUNNING: Final = "running"
+
+#: About how many bytes of the arguments of one call are recorded, and of its result if results are asked for.
+MOST_ARGUMENTS: Final = 4096
+MOST_RESULT: Final = 64 * 1024
+_DEEPEST: Final = 32
+
+
+def running_row(at: int, call: LoggedCall, redact: Callable[[str], str]) -> RecordRow | None:
+    """The row of a call that has just begun; `None` if it has ended meanwhile: then one row is enough."""
+    if call.has_ended:
+        return None
+    return _row(int(call.started_at * 1e6), RUNNING, call, redact, outcome="", more={})
+
+
+def call_row(
+    at: int, call: LoggedCall, result: "CallToolResult", redact: Callable[[str], str], with_result: bool
+) -> RecordRow:
+    """The row of a call that has ended. `redact` takes the known secrets out of a text."""
+    wire = to_wire(result)
+    del wire["meta"]  # the Computer's own markers, which differ for each reader
+    text = sorted_json(wire)
+    code = call.code
+    outcome = call.stopped or ("failed" if result.is_error else "succeeded")
+    more: dict[str, Any] = {
+        "seconds": round(call.duration, 6),
+        "bytes": len(text),
+        "reason": cut(redact(text_of(result)), 300) if code is not None else None,
+        "cancelled_by": call.decided_by if call.is_cancelled else None,
+        "result": masked(wire, redact, MOST_RESULT) if with_result else None,
+    }
+    row = _row(at, CALL, call, redact, outcome, more)
+    return row._replace(code=code, digest=hashlib.sha256(text).digest())
+
+
+def _row(
+    at: int, kind: str, call: LoggedCall, redact: Callable[[str], str], outcome: str, more: dict[str, Any]
+) -> RecordRow:
+    how = call.how
+    said = {
+        "req_id": call.req_id,
+        "name": None if call.name == call.tool else call.name,
+        "arguments": masked(call.kept_arguments, redact, MOST_ARGUMENTS),
+        "timeout": call.timeout,
+        "place": how.place,
+        "rule": how.rule,
+        **more,
+    }
+    names = (call.id, call.office or "", call.agent or "", call.server or "", call.tool or "", outcome, how.by)
+    return RecordRow(at, kind, *names, body=body_text(said))
+
+
+def masked(value: Any, redact: Callable[[str], str], most: int) -> Any:
+    """A JSON value without known secrets and without the values of fields that are named like one, cut to about `most`
+    bytes.
+    """
+    return _masked(value, redact, Budget(most), 0)
+
+
+def _masked(value: Any, redact: Callable[[str], str], room: Budget, depth: int) -> Any:
+    room.left -= 8
+    if isinstance(value, str):
+        # Redacted first: of a secret that is cut, the rest would not be found.
+        shown = redact(value)
+        kept = shown[: max(0, room.left)]
+        room.left -= len(kept)
+        return kept if len(kept) == len(value) or kept == shown else f"{kept}{CUT_MARK} ({len(value)} characters)"
+    if not isinstance(value, Mapping | list | tuple):
+        return value
+    if room.left <= 0 or depth > _DEEPEST:
+        return CUT_MARK
+    if isinstance(value, Mapping):
+        return _masked_object(value, redact, room, depth)
+    items: list[Any] = []
+    for child in value:
+        if room.left <= 0:
+            items.append(f"{CUT_MARK} ({len(value) - len(items)} more)")
+            break
+        items.append(_masked(child, redact, room, depth + 1))
+    return items
+
+
+def _masked_object(value: Mapping[Any, Any], redact: Callable[[str], str], room: Budget, depth: int) -> dict[str, Any]:
+    copy: dict[str, Any] = {}
+    for key, child in value.items():
+        if room.left <= 0:
+            copy[CUT_MARK] = f"{len(value) - len(copy)} more"
+            break
+        name = cut(redact(str(key)), 200)
+        room.left -= len(name)
+        is_secret = not isinstance(child, bool | None) and ARGUMENT_LIKE_A_SECRET.search(name)
+        copy[name] = MASK if is_secret else _masked(child, redact, room, depth + 1)
+    return copy

@@ -1,0 +1,1 @@
+"""Rules: what may run without a person, what must be asked for, and what never runs."""

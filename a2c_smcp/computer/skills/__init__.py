@@ -1,0 +1,1 @@
+"""The skills of a computer: folders with instructions for a model, which agents may list and read."""

@@ -1,0 +1,33 @@
+"""Folders that are followed while their files change."""
+
+from collections.abc import Callable, Collection, Coroutine
+from pathlib import Path
+from typing import Any
+
+import anyio
+from watchfiles import awatch
+
+__all__ = ["follow_folders"]
+
+
+async def follow_folders(folders: Collection[Path], changed: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Call `changed` after every change in these folders, until cancelled. Each call is a task of its own.
+
+    Folders are followed and not files, because editors and container hosts replace a file, or the link to it. Raises
+    a group with `OSError` or `RuntimeError` if the system cannot follow them: it may have too many watches.
+    """
+    # The watching thread does not notice a cancellation by itself: it would wait for seconds.
+    stop = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_set_when_cancelled, stop)
+        async for _ in awatch(
+            *folders, watch_filter=None, recursive=False, debounce=200, stop_event=stop
+        ):  # milliseconds
+            tasks.start_soon(changed)
+
+
+async def _set_when_cancelled(event: anyio.Event) -> None:
+    try:
+        await anyio.sleep_forever()
+    finally:
+        event.set()

@@ -1,0 +1,1 @@
+"""People sign in at a server with `a2c login`, and every command then has their token for it."""

@@ -1,0 +1,331 @@
+"""Writes a record from a thread of its own: in batches, and without ever holding up those who add rows.
+
+What is added is in the file within a tenth of a second, and survives the death of the process from then on. If the file
+cannot be written, rows wait in memory. When too many wait, the oldest are given up, which the log says at once and the
+record says later. A row that no file can hold is given up, too: it must not keep the others waiting. Several processes
+may write the same file: each batch continues the chain where the file ends.
+"""
+
+import logging
+import os
+import secrets
+import shutil
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from a2c_smcp import __version__
+from a2c_smcp.record.retention import FileState, Removal, Retention, to_remove
+from a2c_smcp.record.rows import BEGUN, FORM, LOST, REMOVED, ChainHead, RecordRow, body_text, chained
+from a2c_smcp.record.schema import INSERT, RecordFileError, base_of, head_of, open_for_writing
+
+__all__ = ["RecordPace", "RecordWriter"]
+
+logger = logging.getLogger(__name__)
+
+#: Makes a row, in the writer's thread, of the time and of the arguments with which it was added. `None` makes no row.
+RowMaker: TypeAlias = Callable[..., RecordRow | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPace:
+    """How often a record is written, and how much waits for it."""
+
+    gather: float = 0.05
+    """Seconds for which rows are gathered into one batch."""
+    retry: float = 1.0
+    """Seconds until the next attempt after one has failed."""
+    waiting: int = 20_000
+    """Rows that wait while the file cannot be written."""
+    waiting_bytes: int = 64 * 2**20
+    """About how many bytes these rows have at most, and what they are made of."""
+    look_rows: int = 1000
+    """After so many rows, or `look_seconds`, retention looks at the file."""
+    look_seconds: float = 600.0
+    warn_seconds: float = 60.0
+    """The least time between two warnings."""
+    removed_at_once: int = 2000
+    """Rows that one transaction of the retention removes."""
+    removed_when_full: int = 100
+    """The same while the file cannot be written: a full disk has no room for a large transaction."""
+
+
+_DAY: Final = 86_400_000_000  # microseconds
+#: About how many bytes Python needs for a row beside its body.
+_ROW: Final = 1000
+#: What SQLite and its Python module raise for the values of a row, and not for the file.
+_UNWRITABLE: Final = (
+    *(TypeError, ValueError, OverflowError),
+    *(sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError),
+)
+
+
+class RecordWriter:
+    """`add` what happens, from any thread; `close` at the end. The thread starts with the first row."""
+
+    def __init__(self, file: Path, keep: Retention | None = None, pace: RecordPace | None = None) -> None:
+        self.file = file
+        self._keep = keep or Retention()
+        self._pace = pace = pace or RecordPace()
+        #: The time, what makes the row, and about how many bytes that keeps.
+        self._added: deque[tuple[float, RowMaker, tuple[Any, ...], int]] = deque()
+        self._added_bytes = 0
+        self._dropped = 0
+        #: For what threads add, which the writer's thread takes.
+        self._adding = threading.Lock()
+        self._rows: deque[RecordRow] = deque()
+        self._bytes = 0
+        self._lost = 0
+        self._wake = threading.Event()
+        self._is_awake = False
+        self._is_ending = False
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._since_look = pace.look_rows  # the first batch looks
+        self._looked = 0.0
+        self._warned = -pace.warn_seconds
+        self._is_failing = False
+
+    def add(self, make: RowMaker, *args: object, size: int = _ROW) -> None:
+        """Add the row that `make(at, *args)` returns. Called in the writer's thread; `at` is the time now in
+        microseconds. `size` is about how many bytes the arguments keep in memory.
+        """
+        pace = self._pace
+        with self._adding:
+            self._added.append((time.time(), make, args, size))
+            self._added_bytes += size
+            while len(self._added) > 2 * pace.waiting or (
+                self._added_bytes > pace.waiting_bytes and len(self._added) > 1
+            ):
+                self._added_bytes -= self._added.popleft()[3]
+                self._dropped += 1
+        if not self._is_awake:
+            self._is_awake = True
+            self._wake.set()
+            if self._thread is None:
+                self._start()
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Write what waits and end the thread, in bounded time. Blocking. A row that is added later starts it again."""
+        with self._starting:
+            thread = self._thread
+            if thread is None:
+                return
+            self._is_ending = True
+            self._wake.set()
+        thread.join(timeout)
+        if thread.is_alive():
+            logger.warning("the record %s was not written to its end in time", self.file)
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._is_ending = False
+                self._thread = threading.Thread(target=self._run, name="a2c-record", daemon=True)
+                self._thread.start()
+
+    # --- the thread
+
+    def _run(self) -> None:
+        try:
+            while not self._is_ending:
+                self._wake.wait(self._pace.retry if self._rows else None)
+                if not self._is_ending:
+                    time.sleep(self._pace.gather)
+                self._round()
+            self._round()
+            if self._rows:
+                logger.error("%d rows could not be written into the record %s", len(self._rows), self.file)
+        finally:
+            self._disconnect()
+            with self._starting:
+                self._thread = None
+                self._is_awake = False
+            if self._added:  # since the last round
+                self._start()
+
+    def _round(self) -> None:
+        # Cleared first: what is added from here on wakes the thread again.
+        self._wake.clear()
+        self._is_awake = False
+        try:
+            while self._make_rows():
+                if self._is_failing:
+                    self._look(self._connected())  # old rows may make room
+                self._write()
+            if self._connection is not None:
+                self._look(self._connection)
+        except (OSError, sqlite3.Error, RecordFileError) as error:
+            self._disconnect()
+            self._warn(error)
+
+    def _make_rows(self) -> bool:
+        """Make rows of what was added, and return whether rows wait. While the file cannot be written, the oldest rows
+        are given up when there are too many.
+        """
+        while self._is_failing or not self._is_full(0):
+            with self._adding:
+                if not self._added:
+                    break
+                at, make, args, size = self._added.popleft()
+                self._added_bytes -= size
+            try:
+                row = make(int(at * 1e6), *args)
+            except Exception:
+                # A boundary: rows are made of what peers send, and one that fails must not end the record.
+                logger.exception("something could not be put into the record %s", self.file)
+                self._lost += 1
+                continue
+            if row is not None:
+                self._rows.append(row)
+                self._bytes += len(row.body) + _ROW
+            while self._is_failing and self._is_full(1):
+                self._bytes -= len(self._rows.popleft().body) + _ROW
+                self._lost += 1
+        with self._adding:
+            self._lost, self._dropped = self._lost + self._dropped, 0
+        return bool(self._rows)
+
+    def _is_full(self, more: int) -> bool:
+        """Whether as many rows wait as may wait, and so many more."""
+        return len(self._rows) >= self._pace.waiting + more or self._bytes > self._pace.waiting_bytes
+
+    def _write(self) -> None:
+        """Append all rows that wait, in one transaction."""
+        connection = self._connected()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            head = head_of(connection)
+            rows = list(self._rows)
+            if head.number == 0:
+                begun = body_text({"id": secrets.token_hex(16), "version": __version__})
+                rows.insert(0, RecordRow(rows[0].at, BEGUN, body=begun))
+            head, unwritable = _append(connection, head, rows)
+            if lost := self._lost + unwritable:
+                _append(connection, head, [RecordRow(_now(), LOST, body=body_text({"rows": lost}))])
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+        self._rows.clear()
+        self._bytes = self._lost = 0
+        self._since_look += len(rows)
+        if self._is_failing:
+            self._is_failing = False
+            logger.warning("the record %s is written again", self.file)
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = open_for_writing(self.file)
+        return self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
+
+    def _warn(self, error: Exception) -> None:
+        # A full disk may have room again when old rows are removed.
+        self._since_look = self._pace.look_rows
+        self._is_failing = True
+        now = time.monotonic()
+        if now - self._warned >= self._pace.warn_seconds:
+            self._warned = now
+            logger.error(
+                "the record %s cannot be written: %s; calls go on, and %d rows wait (%d are lost)",
+                self.file,
+                error,
+                len(self._rows),
+                self._lost,
+            )
+
+    # --- retention
+
+    def _look(self, connection: sqlite3.Connection) -> None:
+        """Remove the oldest rows, if it is time to look, and there are too many."""
+        now = time.monotonic()
+        if self._since_look < self._pace.look_rows and now - self._looked < self._pace.look_seconds:
+            return
+        self._since_look, self._looked = 0, now
+        if (removal := to_remove(self._keep, _state(connection, self.file, self._keep))) is None:
+            return
+        left = removal.rows
+        at_once = self._pace.removed_when_full if self._is_failing else self._pace.removed_at_once
+        while left > 0:
+            step = min(left, at_once)
+            _remove(connection, Removal(step, removal.why))
+            left -= step
+        connection.execute("PRAGMA incremental_vacuum").fetchall()
+        log = logger.warning if removal.why == "disk" else logger.info
+        log("the record %s: the %d oldest rows were removed (%s)", self.file, removal.rows, removal.why)
+
+
+def _append(connection: sqlite3.Connection, head: ChainHead, rows: list[RecordRow]) -> tuple[ChainHead, int]:
+    """Append rows. Returns the new head, and how many rows no file can hold."""
+    unwritable = 0
+    for row in rows:
+        try:
+            try:
+                after = chained(head, row)
+            except TypeError:  # characters that no UTF-8 can carry
+                row = row.well_formed()
+                after = chained(head, row)
+            connection.execute(INSERT, (after.number, FORM, *row, after.hash))
+        except _UNWRITABLE:
+            logger.exception("a row of the kind %s cannot be written into a record", row.kind)
+            unwritable += 1
+            continue
+        head = after
+    return head, unwritable
+
+
+def _remove(connection: sqlite3.Connection, removal: Removal) -> None:
+    """Remove the oldest rows, and say so in the record. The hash of the last removed row stays."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        base = base_of(connection)
+        last = connection.execute(
+            "SELECT number, hash FROM rows WHERE number <= ? ORDER BY number DESC LIMIT 1",
+            (base.number + removal.rows,),
+        ).fetchone()
+        head = head_of(connection)
+        if last is not None and last[0] < head.number:
+            through = ChainHead(*last)
+            connection.execute("UPDATE base SET number = ?, hash = ?", through)
+            deleted = connection.execute("DELETE FROM rows WHERE number <= ?", (through.number,)).rowcount
+            said = {"through": through.number, "hash": through.hash.hex(), "rows": deleted, "why": removal.why}
+            _append(connection, head, [RecordRow(_now(), REMOVED, body=body_text(said))])
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _state(connection: sqlite3.Connection, file: Path, keep: Retention) -> FileState:
+    names = "page_size", "page_count", "freelist_count"
+    page, pages, unused = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in names)
+    base, head = base_of(connection), head_of(connection)
+    old = 0
+    if keep.days:
+        # A clock may have jumped: only rows before the first young one are old.
+        oldest = _now() - int(keep.days * _DAY)
+        young = connection.execute(
+            "SELECT number FROM rows WHERE at >= ? ORDER BY number LIMIT 1", (oldest,)
+        ).fetchone()
+        old = max(0, (head.number if young is None else young[0] - 1) - base.number)
+    free = shutil.disk_usage(os.path.dirname(file.absolute())).free
+    return FileState(head.number - base.number, page * (pages - unused), page * unused, free, old)
+
+
+def _now() -> int:
+    return int(time.time() * 1e6)

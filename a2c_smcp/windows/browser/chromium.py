@@ -1,0 +1,113 @@
+"""Starts a Chromium, or connects to one that runs. What is used of Playwright is in its documentation."""
+
+import logging
+import os
+import shutil
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext, Playwright
+
+__all__ = ["BrowserOptions", "browser_context", "sandbox_problem"]
+
+logger = logging.getLogger(__name__)
+
+_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge", "chrome")
+#: Seconds for a browser to start, and to end.
+_PATIENCE: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserOptions:
+    """Which browser, and what it may do."""
+
+    url: str | None = None
+    """Of a browser that runs with remote debugging. It is the person's: it and its tabs outlive the server."""
+    path: str | None = None
+    """The program to start; `None` looks for one on the PATH."""
+    arguments: Sequence[str] = ()
+    headed: bool = False
+    downloads: Path | None = None
+    """Where downloads go; `None` refuses them."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the server starts the browser, and ends it."""
+        return self.url is None
+
+
+@asynccontextmanager
+async def browser_context(options: BrowserOptions, environment: Mapping[str, str]) -> AsyncIterator["BrowserContext"]:
+    """A browser's tabs. A browser that was started here has this environment, and ends with this, with its profile."""
+    from playwright.async_api import async_playwright
+
+    playwright = await async_playwright().start()
+    browser: Browser | None = None
+    try:
+        browser = await _browser(playwright, options, environment)
+        if browser.contexts:
+            yield browser.contexts[0]
+        else:
+            yield await browser.new_context(accept_downloads=options.downloads is not None, no_viewport=options.headed)
+    finally:
+        with anyio.move_on_after(_PATIENCE, shield=True):
+            if browser is not None:
+                # Of a browser that was found running, this ends the connection alone.
+                await browser.close()
+            await playwright.stop()
+
+
+async def _browser(playwright: "Playwright", options: BrowserOptions, environment: Mapping[str, str]) -> "Browser":
+    from playwright.async_api import Error
+
+    if options.url is not None:
+        return await playwright.chromium.connect_over_cdp(options.url, timeout=_PATIENCE * 1000)
+    problem = sandbox_problem(options.arguments, os.geteuid())
+    if problem is None:
+        try:
+            return await _launch(playwright, options, environment, sandbox=True)
+        except Error as error:
+            if "No usable sandbox" not in str(error):
+                raise
+            problem = "this system has no user namespaces for it"
+    logger.warning("Chromium runs without its sandbox: %s", problem)
+    return await _launch(playwright, options, environment, sandbox=False)
+
+
+async def _launch(
+    playwright: "Playwright", options: BrowserOptions, environment: Mapping[str, str], *, sandbox: bool
+) -> "Browser":
+    return await playwright.chromium.launch(
+        executable_path=_program(options.path),
+        args=list(options.arguments),
+        env=dict(environment),
+        headless=not options.headed,
+        timeout=_PATIENCE * 1000,
+        # Without this word Playwright starts it with --no-sandbox.
+        chromium_sandbox=sandbox,
+        # Signals of the terminal are for the server, which closes the browser.
+        handle_sigint=False,
+        handle_sigterm=False,
+        handle_sighup=False,
+    )
+
+
+def sandbox_problem(arguments: Sequence[str], user: int) -> str | None:
+    """Why Chromium cannot have its sandbox; `None` if it may work."""
+    if "--no-sandbox" in arguments:
+        return "--browser-arg says so"
+    return "root cannot have one; run it as another user" if user == 0 else None
+
+
+def _program(path: str | None) -> str:
+    if path is not None:
+        return path
+    if (found := next(filter(None, map(shutil.which, _NAMES)), None)) is None:
+        raise ValueError("no Chromium is on the PATH: install one, or name it with --browser-path")
+    return found

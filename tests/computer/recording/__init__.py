@@ -1,0 +1,1 @@
+"""Tests of `a2c_smcp/computer/recording/`."""
