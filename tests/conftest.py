@@ -1,6 +1,7 @@
 """What every test stands on: loopback only, one event loop kind, deterministic Hypothesis."""
 
 import gc
+import logging
 import os
 import random
 import signal
@@ -80,6 +81,19 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    """A command that runs in the test's own process sends the log to its stderr, and chooses what is logged. The next
+    test would find its lines there.
+    """
+    root, ours = logging.getLogger(), logging.getLogger("a2c_smcp")
+    before = list(root.handlers), root.level, ours.level
+    yield
+    root.handlers[:] = before[0]
+    root.setLevel(before[1])
+    ours.setLevel(before[2])
 
 
 @pytest.fixture
