@@ -544,6 +544,7 @@ class MCPServerPickStringInput(MCPServerInputBase):
     type: Literal["pickString"]
     options: list[str]
     default: NotRequired[str | None]
+    labels: NotRequired[dict[str, str]]
 
 
 class MCPServerCommandInput(MCPServerInputBase):

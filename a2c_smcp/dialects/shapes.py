@@ -34,7 +34,9 @@ def config_for_04(config: GetComputerConfigRet, ids: BundleIds) -> dict[str, Any
 def _input_for_04(definition: Mapping[str, Any]) -> dict[str, Any]:
     if definition.get("type") != "pickString":
         return dict(definition)
-    return {**definition, "options": [{"label": each, "value": each} for each in definition["options"]]}
+    labels: Mapping[str, str] = definition.get("labels") or {}
+    options = [{"label": labels.get(each, each), "value": each} for each in definition["options"]]
+    return {**{key: value for key, value in definition.items() if key != "labels"}, "options": options}
 
 
 _RESOURCE_KEYS: Final = {

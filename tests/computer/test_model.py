@@ -280,9 +280,23 @@ def test_the_three_kinds_of_input() -> None:
     assert wire_input(parse_input({"id": "c", "type": "command", "command": "x", "shell": True}))["shell"] is True
 
 
+def test_the_labels_of_options_are_kept_beside_the_values() -> None:
+    options = ["a", {"label": "Bee", "value": "b"}, {"label": "c", "value": "c"}, {"label": " ", "value": "d"}]
+    pick = parse_input({"id": "p", "type": "pickString", "options": [*options, {"value": "e"}], "default": "b"})
+    assert isinstance(pick, PickStringInput)
+    assert (pick.options, pick.labels) == (["a", "b", "c", "d", "e"], {"b": "Bee"})
+    assert (pick.problem_with("b"), pick.problem_with("Bee") is None) == (None, False)
+    assert (wire_input(pick)["options"], wire_input(pick)["labels"]) == (pick.options, {"b": "Bee"})
+    plain = parse_input({"id": "p", "type": "pickString", "options": pick.options, "default": "b"})
+    assert "labels" not in wire_input(plain)
+    assert plain != pick, "a file in which only a label changed is another definition"
+
+
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
+        ({"id": "p", "type": "pickString", "options": [{"label": 1, "value": "a"}]}, "options[0]: must be a text, or"),
+        ({"id": "p", "type": "pickString", "options": [{"label": "a"}]}, "options[0]: must be a text, or an object"),
         ({"id": "p", "type": "pickString", "options": ["a"], "default": "b"}, "input 'p': the default is not one of"),
         ({"id": "p", "type": "pickString", "options": []}, "input 'p': options: "),
         ({"id": "p", "type": "pickString"}, "input 'p': options: required"),

@@ -248,13 +248,17 @@ def test_tools_and_configs_are_found_by_the_id_of_their_server() -> None:
     assert (shown["name"], shown["bundle_id"], shown["return_schema"]) == ("my_srv__echo", "my_srv", None)
     assert tool["name"] == "echo"
     config: Any = {
-        "inputs": [{"id": "i", "type": "pickString", "description": "", "options": ["a"]}, {"id": "j"}],
+        "inputs": [
+            {"id": "i", "type": "pickString", "description": "", "options": ["a", "b"], "labels": {"b": "B"}},
+            {"id": "j"},
+        ],
         "servers": {"my srv": {"name": "my srv"}},
         "server_info": {"my srv": {"state": "running"}},
     }
     made = config_for_04(config, ids)
     assert made["servers"] == {"my_srv": {"name": "my srv", "bundle_id": "my_srv"}}
-    assert made["inputs"][0]["options"] == [{"label": "a", "value": "a"}]
+    assert made["inputs"][0]["options"] == [{"label": "a", "value": "a"}, {"label": "B", "value": "b"}]
+    assert "labels" not in made["inputs"][0]
     assert made["server_info"] == {"my_srv": {"state": "running"}}
 
 

@@ -63,15 +63,15 @@ class CliInputResolver(BaseInputResolver):
         )
 
     async def _pick(self, definition: PickStringInput) -> str:
-        options = definition.options
+        options, by_label = definition.options, _by_label(definition)
         by_number = {str(number): option for number, option in enumerate(options, 1)}
-        # An option that is itself a number wins over the place with that number.
-        choices = {**by_number, **{option: option for option in options}}
-        menu = "".join(f"  {number}. {printable(option)}\n" for number, option in by_number.items())
+        # An option that is itself a number wins over the place with that number, and a value over a label.
+        choices = {**by_number, **by_label, **{option: option for option in options}}
+        menu = "".join(f"  {number}. {_shown(definition, option)}\n" for number, option in by_number.items())
         answer = await self._session().prompt_async(
             f"{_label(definition)}\n{menu}Number or text: ",
             default=definition.default or "",
-            completer=WordCompleter(options, sentence=True),
+            completer=WordCompleter([*by_label, *options], sentence=True),
             validator=Validator.from_callable(
                 lambda text: text.strip() in choices, "Choose one of the options.", move_cursor_to_end=True
             ),
@@ -83,6 +83,18 @@ class CliInputResolver(BaseInputResolver):
     def _session(self) -> PromptSession[str]:
         # A new session for every question: answers, such as passwords, must not appear in a history.
         return PromptSession(input=self._input, output=self._output, input_processors=[ShowHiddenCharacters()])
+
+
+def _by_label(definition: PickStringInput) -> dict[str, str]:
+    """The value that each label stands for. A label of two options stands for neither."""
+    said = [label.strip() for label in definition.labels.values()]
+    return {label.strip(): value for value, label in definition.labels.items() if said.count(label.strip()) == 1}
+
+
+def _shown(definition: PickStringInput, option: str) -> str:
+    """An option as a person reads it: with its value, which is what the MCP server gets."""
+    label = definition.labels.get(option)
+    return printable(option) if label is None else f"{printable(label)} ({printable(option)})"
 
 
 def _label(definition: MCPServerInput) -> str:

@@ -79,6 +79,8 @@ def decision_view(decision: Decision, most: int = _MOST.of_a_card) -> dict[str, 
             shown = {key: visible(value) if isinstance(value, str) else value for key, value in decision.view.items()}
             # These are sent back or looked up, so they stay as they are.
             kept = {key: value for key, value in decision.view.items() if key in ("id", "default", "options")}
+            if labels := decision.view.get("labels"):
+                kept["labels"] = {value: visible(label) for value, label in labels.items()}
             return {**common, "input": {**shown, **kept}, "servers": list(servers)}
         case MissingSignIn(server=server, url=url, scopes=scopes, is_step_up=is_step_up):
             return {

@@ -8,7 +8,7 @@ for a value of any type. Neither an error nor a `repr` shows a value, because a 
 import codecs
 import importlib.util
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
+    PrivateAttr,
     TypeAdapter,
     ValidationError,
     ValidationInfo,
@@ -374,7 +375,8 @@ class PromptStringInput(_Input):
 def _value_of(option: Any) -> Any:
     if not isinstance(option, dict):
         return option
-    if not isinstance(option.get("value"), str) or option.keys() - {"label", "value"}:
+    texts = all(isinstance(text, str) for text in option.values())
+    if "value" not in option or option.keys() - {"label", "value"} or not texts:
         raise ValueError("must be a text, or an object with a label and a value")
     return option["value"]
 
@@ -385,8 +387,26 @@ _Option: TypeAlias = Annotated[str, BeforeValidator(_value_of)]
 class PickStringInput(_Input):
     type: Literal["pickString"]
     options: Annotated[list[_Option], Field(min_length=1)]
-    """Texts, or objects with a `label` and a `value` as release 0.4 has them. Only the values are kept."""
+    """The values. A file may also have objects with a `label` and a `value`, as release 0.4 has them."""
     default: str | None = None
+    _labels: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """What a person reads instead of a value, by value; only where it differs."""
+        return self._labels
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_the_labels(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        made = handler(data)
+        if isinstance(data, dict):
+            made._labels = {
+                option["value"]: option["label"]
+                for option in data["options"]
+                if isinstance(option, dict) and option.get("label", "").strip() and option["label"] != option["value"]
+            }
+        return made
 
     @model_validator(mode="after")
     def _default_is_an_option(self) -> Self:
@@ -482,8 +502,10 @@ def wire_server(config: MCPServerConfig) -> dict[str, Any]:
 
 
 def wire_input(definition: MCPServerInput) -> dict[str, Any]:
-    """The definition in the shape of the protocol; `shell`, our own key, is there only if set."""
+    """The definition in the shape of the protocol; `shell` and `labels`, our own keys, are there only if set."""
     data = definition.model_dump(mode="json")
+    if isinstance(definition, PickStringInput) and definition.labels:
+        data["labels"] = dict(definition.labels)
     if not data.get("shell"):
         data.pop("shell", None)
     return data

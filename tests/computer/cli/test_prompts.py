@@ -52,6 +52,32 @@ async def test_the_default_option_is_prefilled(keys: PipeInput) -> None:
     assert await ask(keys, "\r", type="pickString", options=["red", "green"], default="green") == "green"
 
 
+LABELLED = [
+    {"label": "Europe", "value": "eu-1"},
+    {"label": "Asia", "value": "ap-1"},
+    {"label": "Other", "value": "x"},
+    {"label": "Other", "value": "y"},
+    "eu-2",
+]
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [
+        ("2\r", "ap-1"),
+        ("Asia\r", "ap-1"),
+        ("ap-1\r", "ap-1"),
+        ("eu-2\r", "eu-2"),
+        ("Other\r" + "\x7f" * 5 + "4\r", "y"),
+    ],
+)
+async def test_an_option_with_a_label_is_picked_by_it_and_gives_its_value(
+    keys: PipeInput, typed: str, value: str
+) -> None:
+    """A label that two options have picks neither."""
+    assert await ask(keys, typed, type="pickString", options=LABELLED) == value
+
+
 @pytest.mark.parametrize("key", ["\x03", "\x04"])
 async def test_refusing_to_answer_is_a_failure_and_not_the_default(keys: PipeInput, key: str) -> None:
     with pytest.raises(InputFailedError, match="gave none"):
@@ -135,7 +161,8 @@ from a2c_smcp.computer.cli.prompts import CliInputResolver
 from a2c_smcp.computer.mcp_clients.model import parse_input
 
 async def main():
-    definition = {"id": "key", "description": "The\\u202e key", "type": "pickString", "options": ["a\\u202eb", "c"]}
+    definition = {"id": "key", "description": "The\\u202e key", "type": "pickString", "options": ["a\\u202eb",
+        {"label": "See\\u202e", "value": "c"}]}
     print("chosen:", ascii(await CliInputResolver().resolve(parse_input(definition))))
 
 asyncio.run(main())
@@ -150,6 +177,7 @@ def test_what_nobody_sees_in_an_input_is_shown() -> None:
     try:
         child.expect_exact(r"The\u202e key (key)")
         child.expect_exact(r"1. a\u202eb")
+        child.expect_exact(r"2. See\u202e (c)")
         child.expect_exact("Number or text:")
         child.sendline("1")
         child.expect_exact(r"chosen: 'a\u202eb'")

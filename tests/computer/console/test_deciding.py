@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, Page, Request, Route, expect
 
 from a2c_smcp.computer.decisions.book import Accepted, AlreadyDecidedError, Declined, Resolution
-from a2c_smcp.computer.mcp_clients.model import PromptStringInput
+from a2c_smcp.computer.mcp_clients.model import PromptStringInput, parse_input
 from tests.computer.console.harness import DEADLINE, as_agent, go, opened, press, tab
 from tests.computer.fakes.computers import asking, code, server, text
 from tests.computer.test_asking import CONTENT, SCHEMA, both_eras
@@ -248,6 +248,22 @@ async def test_a_secret_goes_in_and_is_never_seen_again(browser: Browser) -> Non
         assert found == []
         bodies = [await body_of(request) for request in finished if "/api/" in request.url]
         assert bodies and not any(secret in body for body in bodies)
+
+
+async def test_an_option_shows_its_label_and_its_value_and_gives_the_value(browser: Browser) -> None:
+    config = server("one", **ASKS)
+    config["server_parameters"]["env"] = {"REGION": "${input:region}"}
+    options = [{"label": "Europe", "value": "eu-1"}, {"label": "Asia", "value": "ap-1"}, "eu-2"]
+    inputs = [parse_input({"id": "region", "description": "Where", "type": "pickString", "options": options})]
+    computer_and_console = opened(config, inputs=inputs, auto_connect=False)
+    async with computer_and_console as (computer, console), tab(browser, console.link()) as page:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(computer.start_server, "one")
+            field = card(page).get_by_label("Where")
+            await expect(field.locator("option:not([value=''])")).to_have_text(["Europe (eu-1)", "Asia (ap-1)", "eu-2"])
+            await field.select_option("Asia (ap-1)")
+            await press(button(page, "Send"))
+        assert computer.inputs.values["region"] == "ap-1"
 
 
 async def body_of(request: Request) -> str:

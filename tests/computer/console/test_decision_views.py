@@ -76,6 +76,12 @@ def test_an_input_shows_its_words_and_never_a_secret_default() -> None:
     assert "hunter2" not in str(view)
 
 
+def test_what_nobody_sees_in_a_label_is_shown_and_the_value_stays_as_it_is() -> None:
+    raw = {"id": "key", "type": "pickString", "options": [{"label": "a\u202eb", "value": "c\u202ed"}]}
+    shown = decision_view(MissingInput("d", 1.0, None, parse_input(raw), ("files",)))["input"]
+    assert (shown["options"], shown["labels"]) == (["c\u202ed"], {"c\u202ed": "a\\u202eb"})
+
+
 def test_a_flood_of_long_calls_makes_no_endless_message_and_a_long_name_is_cut_with_a_count() -> None:
     flood = [confirmation(**{f"a{number}": "x" * 300 for number in range(200)})] * 1000
     shown = decision_list(flood)

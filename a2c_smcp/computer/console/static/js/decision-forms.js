@@ -111,6 +111,8 @@ export function InputForm({ draft, definition, open = true, ready, answer, dismi
   const secret = Boolean(definition.password);
   const [value, setValue] = useDraft(draft, () => (secret ? "" : (definition.default ?? "")), secret);
   const options = definition.type === "pickString" ? (definition.options ?? []) : null;
+  // The value is shown beside its label: it is what the MCP server gets.
+  const shown = (option) => (Object.hasOwn(definition.labels ?? {}, option) ? `${definition.labels[option]} (${option})` : option);
   const names = { id: definition.id };
   const send = async (event) => {
     event.preventDefault();
@@ -125,7 +127,7 @@ export function InputForm({ draft, definition, open = true, ready, answer, dismi
         ${options
           ? html`<select id=${id} value=${value} required onChange=${(event) => setValue(event.currentTarget.value)}>
               <option value="">${t("form.choose")}</option>
-              ${options.map((option) => html`<option key=${option} value=${option}>${option}</option>`)}
+              ${options.map((option) => html`<option key=${option} value=${option}>${shown(option)}</option>`)}
             </select>`
           : html`<input id=${id} type=${secret ? "password" : "text"} autocomplete=${secret ? "new-password" : "off"} spellcheck="false"
               data-1p-ignore data-lpignore="true" value=${value} onInput=${(event) => setValue(event.currentTarget.value)} />`}
