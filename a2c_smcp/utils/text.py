@@ -20,6 +20,7 @@ __all__ = [
     "on_one_line",
     "printable",
     "quoted",
+    "quoted_lines",
     "req_id_in_log",
     "visible",
     "well_formed",
@@ -94,6 +95,13 @@ def quoted(text: str) -> str:
     if len(text) > 4000:
         text = f"{text[:4000]}… ({len(text)} characters)"
     return "\n".join(f"  {line}" for line in text.split("\n"))
+
+
+def quoted_lines(text: str) -> str:
+    """A text that others wrote, with `> ` before each line, so that no line of it can look like one of ours. Whatever
+    a reader may take for a line break begins a quoted line, too.
+    """
+    return "\n".join(f"> {line}" if line else ">" for line in text.splitlines())
 
 
 def cut(text: str, most: int = MAX_QUOTED) -> str:

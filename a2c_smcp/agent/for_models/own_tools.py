@@ -23,7 +23,7 @@ from a2c_smcp.agent.view import Part
 from a2c_smcp.errors import BadRequestError, NotFoundError, PageOutOfRangeError, SMCPError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.utils.dpe_uri import IMAGE_SIDES, is_dpe_uri, with_image
-from a2c_smcp.utils.text import cut, on_one_line, printable
+from a2c_smcp.utils.text import cut, on_one_line, printable, quoted_lines
 
 __all__ = [
     "OwnAnswer",
@@ -105,7 +105,8 @@ def context_tools(office: WatchedOffice) -> list[OwnTool]:
         own_tool(
             "see_desktop",
             "See what is on a desktop",
-            "What the programs of a computer show right now, as text, the most important window first.",
+            "What the programs of a computer show right now, as text, the most important window first. Each line of a "
+            "window begins with >.",
             {
                 **which,
                 "window": {"type": "string", "description": "One window only, whole, by its URI: window://…"},
@@ -178,7 +179,7 @@ class _Reader:
         down = await servers_not_running(self._agent, views, _STATES_SECONDS)
         for name, view in views.items():
             if (error := view.failures.get(Part.TOOLS)) is not None and not view.tools:
-                lines.append(f"- {name}: its tools cannot be listed: {error.message}")
+                lines.append(f"- {name}: its tools cannot be listed: {on_one_line(error.message)}")
             elif not view.tools:
                 lines.append(f"- {name}: no tools; its MCP servers may be starting")
             else:
@@ -224,17 +225,17 @@ class _Reader:
         parts = []
         for name, outcome in zip(names, found, strict=True):
             if isinstance(outcome, SMCPError):
-                outcome = outcome.message
+                outcome = on_one_line(outcome.message)
             elif isinstance(outcome, BaseException):
                 raise outcome
-            parts.append(f"# {name}\n\n{outcome}")
+            parts.append(f"# {printable(name)}\n\n{outcome}")
         return answered("\n\n".join(parts))
 
     async def _window(self, computer: str, uri: str, offset: int) -> str:
         windows = await self._agent.get_desktop(computer, window=uri)
         if not windows:
             raise NotFoundError(f"{computer} has no window {cut(uri, 200)} now; see_desktop without it shows all.")
-        return text_piece(windows[0], offset).with_note("see_desktop with window")
+        return _quoted_piece(windows[0], offset, MODEL_SIZE, quoted_lines, "see_desktop with window")
 
     # --- documents
 
@@ -255,7 +256,7 @@ class _Reader:
             page = await self._agent.get_finder(computer, keywords, file_type, 0, _MOST.looked_at)
             ranked = ranked_documents(page["documents"], query)
             documents, total = ranked[offset : offset + _MOST.found], len(ranked)
-        note = [f"[{cut(page['note'], _MOST.note)}]"] if page.get("note") and not offset else []
+        note = [f"[{printable(cut(page['note'], _MOST.note))}]"] if page.get("note") and not offset else []
         if not documents:
             return "\n".join(["no documents" + (f" for {query!r}" if query else ""), *note])
         lines, room = list[str](), room - sum(map(len, note))
@@ -332,13 +333,10 @@ class _Reader:
         return self._office.computer(computer), uri
 
 
-def _as_it_is(text: str) -> str:
-    return text
-
-
-def shown_windows(windows: Sequence[str], room: int, show: Callable[[str], str] = _as_it_is) -> str:
+def shown_windows(windows: Sequence[str], room: int, show: Callable[[str], str] = quoted_lines) -> str:
     """As many windows as fit into `room` characters. Each gets an equal share of what is left: short windows leave more
-    to the others. `show` makes the text that is shown, and measured, from a window's own text.
+    to the others. `show` makes the text that is shown, and measured, from a window's own text. It has to quote it: a
+    window may show what looks like a heading of ours, or like a window of another computer.
     """
     if not windows:
         return "nothing shows"
@@ -348,13 +346,18 @@ def shown_windows(windows: Sequence[str], room: int, show: Callable[[str], str] 
         if room < _LEAST_WINDOW and parts:
             left_out.append(window_uri(window))
             continue
-        piece = text_piece(window, 0, _fitting(window, min(share, room), show))
-        note = piece.note(f"see_desktop with window={printable(cut(window_uri(window), 300))!r}")
-        parts.append("\n".join(filter(None, [show(piece.text), note])))
+        how = f"see_desktop with window={printable(cut(window_uri(window), 300))!r}"
+        parts.append(_quoted_piece(window, 0, min(share, room), show, how))
         room -= len(parts[-1])
     if left_out:
         parts.append(f"[left out, see_desktop with window shows them: {cut(printable(', '.join(left_out)))}]")
     return "\n\n".join(parts)
+
+
+def _quoted_piece(text: str, offset: int, most: int, show: Callable[[str], str], how: str) -> str:
+    """As much of a window's text as fits when it is shown, and below it the note about the rest."""
+    piece = text_piece(text, offset, _fitting(text[offset:], most, show))
+    return "\n".join(filter(None, [show(piece.text), piece.note(how)]))
 
 
 def _fitting(text: str, most: int, show: Callable[[str], str]) -> int:
