@@ -17,7 +17,7 @@ from a2c_smcp.computer.resources.shown import ResourceTimings
 from a2c_smcp.computer.watching.events import DesktopChanged, FinderChanged
 from a2c_smcp.computer.watching.paced_events import ANNOUNCE_SECONDS
 from a2c_smcp.errors import InternalError, RequestTimeoutError
-from tests.computer.fakes.computers import DEADLINE, Record, call, listed, server, text
+from tests.computer.fakes.computers import DEADLINE, Record, call, from_now_on, server, text
 from tests.computer.fakes.computers import running as running_within
 from tests.computer.fakes.processes import eventually
 
@@ -158,7 +158,7 @@ async def test_a_server_that_dies_while_it_is_read_delays_nobody(monkeypatch: py
 async def test_a_server_that_does_not_say_when_its_list_changes_is_listed_again_for_every_request() -> None:
     async with running(server("a", quiet=1)) as (computer, record):
         await put(computer, NEW)
-        record.events.clear()
+        await from_now_on(computer, record)
         assert len(await computer.get_desktop()) == 3
         await announced(record)
 
@@ -188,7 +188,7 @@ async def test_a_list_that_changed_without_a_change_of_windows_is_logged_and_not
 ) -> None:
     caplog.set_level(logging.INFO, "a2c_smcp.computer.resources.shown")
     async with running(server("a"), server("b")) as (computer, record):
-        record.events.clear()
+        await from_now_on(computer, record)
         await computer.get_desktop()
         assert "its URIs are the same" not in caplog.text
         await put(computer, "file:///notes")
@@ -218,8 +218,7 @@ async def test_new_windows_are_subscribed_to_and_everything_again_after_a_restar
 async def test_a_server_that_stops_dies_or_is_removed_is_announced() -> None:
     async with running(server("a"), server("b", resources=3)) as (computer, record):
         for change in (computer.stop_server, computer.start_server, computer.remove_server):
-            await listed(computer)  # a late announcement would be taken for that of the next change
-            record.events.clear()
+            await from_now_on(computer, record)
             await change("b")
             await announced(record)
         record.events.clear()
@@ -231,7 +230,7 @@ async def test_a_server_that_stops_dies_or_is_removed_is_announced() -> None:
 
 async def test_an_updated_server_takes_the_place_of_the_old_one() -> None:
     async with running(server("a")) as (computer, record):
-        record.events.clear()
+        await from_now_on(computer, record)
         await computer.add_or_update_server(server("a", resources=4))
         await announced(record)
         assert len(await computer.get_desktop()) == 4
@@ -240,7 +239,7 @@ async def test_an_updated_server_takes_the_place_of_the_old_one() -> None:
 
 async def test_a_burst_is_announced_every_100_ms_and_the_last_change_is_not_lost() -> None:
     async with running(server("a")) as (computer, record):
-        record.events.clear()
+        await from_now_on(computer, record)
         started, number = time.monotonic(), 0
         while len(record.now(DesktopChanged)) < 3 or number < 20:
             number += 1

@@ -27,7 +27,7 @@ from a2c_smcp.errors import (
     InvalidDPEURIError,
     PageOutOfRangeError,
 )
-from tests.computer.fakes.computers import DEADLINE, FAST, Record, call, server, text
+from tests.computer.fakes.computers import DEADLINE, FAST, Record, call, from_now_on, server, text
 from tests.computer.fakes.computers import running as running_within
 from tests.computer.fakes.misbehaving import document
 from tests.computer.fakes.processes import eventually, nothing_left_over
@@ -208,7 +208,7 @@ async def test_a_server_that_lists_only_pages_has_their_documents(era: str) -> N
         [content] = (await computer.read_resource(DOC.format(0))).contents
         assert isinstance(content, TextResourceContents)
         assert content.text == document(0)
-        record.events.clear()
+        await from_now_on(computer, record)
         await put(computer, DOC.format("x"), titled("new"))
         await record.of(FinderChanged)
         assert "new" in await titles(computer)
@@ -244,7 +244,7 @@ async def test_more_than_a_thousand_documents_are_never_given_at_once() -> None:
 async def test_a_server_without_a_catalogue_is_asked_for_one_once() -> None:
     async with running(server("a", documents=3, resources=0)) as (computer, record):
         assert len(await titles(computer)) == 3
-        record.events.clear()
+        await from_now_on(computer, record)
         for number in range(3):
             await put(computer, DOC.format(number), document(number))
         await record.of(FinderChanged)
@@ -254,7 +254,7 @@ async def test_a_server_without_a_catalogue_is_asked_for_one_once() -> None:
 
 async def test_unreadable_documents_are_left_out_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     async with running(server("a", documents=2, resources=0)) as (computer, record):
-        record.events.clear()
+        await from_now_on(computer, record)
         for name in ("x", "y"):
             await put(computer, DOC.format(name), "not JSON")
         assert await titles(computer) == ["document 1", "document 0"]
@@ -267,7 +267,7 @@ async def test_unreadable_documents_are_left_out_with_one_warning(caplog: pytest
 async def test_the_documents_of_a_server_go_with_it_and_are_read_again_when_it_is_back() -> None:
     async with running(server("a", documents=2, resources=0), server("b")) as (computer, record):
         await put(computer, DOC.format(0), titled("changed"))
-        record.events.clear()
+        await from_now_on(computer, record)
         await call(computer, "a.crash")
         await record.reached("a", ServerState.RUNNING)
         assert await titles(computer) == ["document 1", "document 0"]

@@ -81,7 +81,9 @@ async def test_fourteen_notices_move_nothing_and_the_click_decides_what_it_point
             assert await centre(page, 2) == place
             await page.mouse.click(*place)
             await eventually(lambda: calls(computer) == ["c1"])
-            # At 390 pixels too.
+            # At 390 pixels too, once the decided card is put away: that one does move what is below.
+            await page.mouse.move(0, 0)
+            await expect(page.locator(".decision")).to_have_count(1)
             await page.set_viewport_size({"width": 390, "height": 780})
             place = await centre(page, 1)
             notices(computer, 3)

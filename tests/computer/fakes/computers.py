@@ -180,6 +180,14 @@ async def listed(computer: Computer) -> None:
     await asyncio.sleep(0)  # what was published just now is recorded, too
 
 
+async def from_now_on(computer: Computer, record: Record) -> None:
+    """Forget what was announced. Nothing that happened before is announced later, so the test sees only what it does
+    itself.
+    """
+    await listed(computer)
+    record.events.clear()
+
+
 def names(computer: Computer) -> list[str]:
     return [tool["name"] for tool in computer.get_available_tools()]
 
