@@ -184,9 +184,12 @@ class AsyncPeer:
 
     async def call(self, event: str, *args: Any, timeout: float = DEADLINE) -> Any:
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        await self.sio.emit(
-            event, args, namespace=SMCP_NAMESPACE, callback=lambda *reply: answered.set_result(unwrap(reply))
-        )
+
+        def take(*reply: Any) -> None:
+            if not answered.done():  # whoever asked may have given up
+                answered.set_result(unwrap(reply))
+
+        await self.sio.emit(event, args, namespace=SMCP_NAMESPACE, callback=take)
         with anyio.fail_after(timeout):
             return await answered
 

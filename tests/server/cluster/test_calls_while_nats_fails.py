@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import socketio.exceptions
+
 from a2c_smcp.server import OpenAuthentication
 from a2c_smcp.server.cluster.options import ClusterOptions
 from tests.nats_server import NatsServer, running_cluster, running_nats
@@ -124,12 +126,13 @@ async def test_one_of_three_nats_servers_the_leader_too_and_then_another_can_be_
                 leader = await eventually(lambda: _leader(servers))
                 await asyncio.to_thread(leader.kill)
                 await load.goes_on()
-                newcomer = await make_peer(one)
+                newcomer = await eventually_enters(make_peer, one)
                 await eventually_joins(newcomer, "computer", "d", "o")
                 await load.goes_on()
                 names = {one.namespace.registry.process, other.namespace.registry.process}
                 assert names == held, "no process was fenced"
-                late = await make_peer(other)  # a process that has noticed the loss would not let it in
+                # A process that has noticed the loss would not let it in.
+                late = await eventually_enters(make_peer, other)
                 # One of two is no majority: nobody can join, and those who are there go on.
                 await asyncio.to_thread(next(each for each in servers if each.popen is not None).kill)
                 done, reason = await join(late, "computer", "e", "o")
@@ -137,6 +140,15 @@ async def test_one_of_three_nats_servers_the_leader_too_and_then_another_can_be_
                 await load.goes_on()
             load.check()
             assert agent.connected and computer.connected
+
+
+async def eventually_enters(make_peer: MakePeer, server: Running) -> Peer:
+    """A process lets nobody in while it has not yet heard of a new leader."""
+    async with asyncio.timeout(60):
+        while True:
+            with contextlib.suppress(socketio.exceptions.ConnectionError):
+                return await make_peer(server)
+            await asyncio.sleep(0.2)
 
 
 async def eventually_joins(peer: Peer, role: str, name: str, office: str) -> None:
