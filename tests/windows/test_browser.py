@@ -8,16 +8,18 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 from mcp import Client
 
 from a2c_smcp.errors import BadRequestError
-from a2c_smcp.windows.browser.chromium import BrowserOptions, sandbox_problem
+from a2c_smcp.windows.browser.chromium import BrowserOptions, browser_context, sandbox_problem
 from a2c_smcp.windows.browser.dialogs import DialogPace
 from a2c_smcp.windows.browser.outline import Outline, References, checked_address, file_name, parse_reference
 from a2c_smcp.windows.browser.tabs import MOST_TABS
 from a2c_smcp.windows.server import WindowsOptions, windows_server
 from tests import browser
+from tests.computer.fakes.processes import children
 from tests.nats_server import free_ports
 from tests.windows.conftest import ENVIRONMENT, Desk, eventually, running_with
 from tests.windows.pages import serving_pages
@@ -460,3 +462,16 @@ async def test_a_browser_of_the_persons_survives_with_its_tabs_and_may_come_late
             await desk.until("tabs/2", "# Order")
         assert await own.pages[0].title() == "Order"
         await own.close()
+
+
+@in_a_browser
+async def test_a_browser_that_nobody_wants_any_more_while_it_starts_leaves_no_process() -> None:
+    assert CHROMIUM is not None
+    options, before = BrowserOptions(path=CHROMIUM.path, arguments=CHROMIUM.args), children()
+    for seconds in (0.0, 0.02, 0.1, 0.3):
+        with anyio.move_on_after(seconds):
+            async with browser_context(options, ENVIRONMENT):
+                pass
+        async with asyncio.timeout(60):
+            while children() - before:  # noqa: ASYNC110 - nobody tells of it
+                await asyncio.sleep(0.05)

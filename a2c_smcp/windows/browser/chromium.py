@@ -1,5 +1,6 @@
 """Starts a Chromium, or connects to one that runs. What is used of Playwright is in its documentation."""
 
+import asyncio
 import logging
 import os
 import shutil
@@ -45,22 +46,32 @@ class BrowserOptions:
 @asynccontextmanager
 async def browser_context(options: BrowserOptions, environment: Mapping[str, str]) -> AsyncIterator["BrowserContext"]:
     """A browser's tabs. A browser that was started here has this environment, and ends with this, with its profile."""
-    from playwright.async_api import async_playwright
-
-    playwright = await async_playwright().start()
-    browser: Browser | None = None
-    try:
+    async with _playwright() as playwright:
         browser = await _browser(playwright, options, environment)
-        if browser.contexts:
-            yield browser.contexts[0]
-        else:
-            yield await browser.new_context(accept_downloads=options.downloads is not None, no_viewport=options.headed)
-    finally:
-        with anyio.move_on_after(_PATIENCE, shield=True):
-            if browser is not None:
+        try:
+            if browser.contexts:
+                yield browser.contexts[0]
+            else:
+                yield await browser.new_context(
+                    accept_downloads=options.downloads is not None, no_viewport=options.headed
+                )
+        finally:
+            with anyio.move_on_after(_PATIENCE, shield=True):
                 # Of a browser that was found running, this ends the connection alone.
                 await browser.close()
-            await playwright.stop()
+
+
+@asynccontextmanager
+async def _playwright() -> AsyncIterator["Playwright"]:
+    """Playwright with its process. It is ended in every case, also if this is cancelled while it starts."""
+    from playwright.async_api import async_playwright
+
+    starting = asyncio.ensure_future(async_playwright().start())
+    try:
+        yield await asyncio.shield(starting)
+    finally:
+        with anyio.move_on_after(_PATIENCE, shield=True):
+            await (await starting).stop()
 
 
 async def _browser(playwright: "Playwright", options: BrowserOptions, environment: Mapping[str, str]) -> "Browser":
