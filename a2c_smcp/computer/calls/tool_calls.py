@@ -40,6 +40,7 @@ from a2c_smcp.computer.mcp_clients.protocol_requests import BEFORE_CALL
 from a2c_smcp.computer.redaction import Redaction, discreet_error
 from a2c_smcp.computer.resources.links import OfficeAgentId
 from a2c_smcp.computer.rules.deciding import RuledCall, RuleVerdict
+from a2c_smcp.computer.rules.store import RulesInForce
 from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.computer.watching.events import BUFFERED_BYTES, CallEnded, CallProgressed, CallStarted, EventHub
 from a2c_smcp.errors import (
@@ -72,6 +73,22 @@ CURRENT_CALL: Final[ContextVar[LoggedCall]] = ContextVar("current_call")
 
 class _ToolChangedError(Exception):
     """Its server has changed the tool, or another server has its name now."""
+
+
+class _RulesChangedError(Exception):
+    """Other rules are in force than those that decided the call."""
+
+
+class _Ruled:
+    """What the rules have had to do with one call so far."""
+
+    __slots__ = ("counted", "in_force")
+
+    def __init__(self) -> None:
+        self.in_force: RulesInForce | None = None
+        """The rules when it was decided; `None` if they are not asked."""
+        self.counted: str | None = None
+        """The rule that has counted the call."""
 
 
 class ToolCalls:
@@ -161,11 +178,11 @@ class ToolCalls:
         return True
 
     async def test_rules(
-        self, tool: ShownTool, arguments: Mapping[str, Any], agent: str, office: str, *, counts: bool = False
+        self, tool: ShownTool, arguments: Mapping[str, Any], agent: str, office: str
     ) -> RuleVerdict | None:
         """What the rules say about a call of this tool; `None` if no rule matches."""
         ruled = RuledCall(self._definitions.ruled(tool), arguments, agent, office)
-        return await self._decisions.rules.verdict(ruled, counts=counts)
+        return await self._decisions.rules.verdict(ruled, counts=False)
 
     # --- one call
 
@@ -187,23 +204,29 @@ class ToolCalls:
         limits: TimeLimits,
         meta: Mapping[str, Any] | None,
     ) -> CallToolResult:
-        confirmed_by, result = call.decided_by, None
+        confirmed_by, ruled, result = call.decided_by, _Ruled(), None
+        approved = await self._approve(call, tool, progress, limits, ruled)
         while result is None:
-            approved = await self._approve(call, tool, progress, limits)
             if isinstance(approved, Refuse):
                 raise approved.error(tool.name)
             tool = approved
             call.tool_ends = limits.start_tool()
+            # It may wait for its turn now, and what was decided about may change meanwhile.
             try:
-                result = await self._call(call, tool, progress, meta)
+                result = await self._call(call, tool, ruled, progress, meta)
             except _ToolChangedError:
-                # It was decided about the tool as it was. It may have waited for its turn since.
                 tool = self._manager.validate_tool_call(call.name)
                 call.server, call.tool, call.decided_by = tool.server, tool.original, confirmed_by
+                approved = await self._approve(call, tool, progress, limits, ruled)
+            except _RulesChangedError:
+                if call.decided_by is None:
+                    approved = await self._approve(call, tool, progress, limits, ruled)
+                else:
+                    approved = await self._unless_denied(call, tool, ruled)
         return with_markers(result, {TOOL_META_MARKER: tool.meta_object} if tool.meta_object is not None else {})
 
     async def _approve(
-        self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None, limits: TimeLimits
+        self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None, limits: TimeLimits, ruled: _Ruled
     ) -> ShownTool | Refuse:
         """The tool that may run: by the rules, by the config, or because a person says so.
 
@@ -212,7 +235,7 @@ class ToolCalls:
         """
         decisions, confirmed_by = self._decisions, call.decided_by
         while True:
-            verdict = None if confirmed_by is not None else await self._rules_say(call, tool)
+            verdict = None if confirmed_by is not None else await self._rules_say(call, tool, ruled)
             is_allowed = confirmed_by is not None or decisions.allow_all
             can_ask = decisions.can_answer("confirmation")
             approval = approve(tool.meta, can_ask=can_ask, is_allowed=is_allowed, verdict=verdict)
@@ -228,22 +251,28 @@ class ToolCalls:
                 return approval
             tool = await self._find_again(call, tool)
             if call.decided_by is not RULE and self._definitions.of(tool).digest == definition.digest:
-                denial = await self._unless_denied(call, tool)
-                return tool if isinstance(denial, Run) else denial
+                return await self._unless_denied(call, tool, ruled)
             call.decided_by = None
 
-    async def _unless_denied(self, call: LoggedCall, tool: ShownTool) -> Run | Refuse:
+    async def _unless_denied(self, call: LoggedCall, tool: ShownTool, ruled: _Ruled) -> ShownTool | Refuse:
         """A person said yes. A rule that came after the question may still deny the call."""
-        verdict = await self._rules_say(call, tool, counts=False)
+        verdict = await self._rules_say(call, tool, ruled, counts=False)
         if verdict is None or verdict.effect != "deny":
-            return Run()
+            return tool
         call.decided_by, call.how = None, decided_before(None, confirmed_by=None, verdict=verdict)
         return denied(verdict)
 
-    async def _rules_say(self, call: LoggedCall, tool: ShownTool, *, counts: bool = True) -> RuleVerdict | None:
-        if not self._decisions.rules.has_rules:
-            return None
-        return await self.test_rules(tool, call.arguments, call.agent or "", call.office or "", counts=counts)
+    async def _rules_say(
+        self, call: LoggedCall, tool: ShownTool, ruled: _Ruled, *, counts: bool = True
+    ) -> RuleVerdict | None:
+        rules, verdict = self._decisions.rules, None
+        if rules.has_rules:
+            asked = RuledCall(self._definitions.ruled(tool), call.arguments, call.agent or "", call.office or "")
+            verdict = await rules.verdict(asked, counts=counts, counted=ruled.counted)
+            if verdict is not None and counts:
+                ruled.counted = verdict.rule.id
+        ruled.in_force = rules.in_force
+        return verdict
 
     async def _find_again(self, call: LoggedCall, tool: ShownTool) -> ShownTool:
         """The tool after a person was asked. Meanwhile the call may be cancelled, the tool forbidden, or its name
@@ -275,10 +304,15 @@ class ToolCalls:
         return approval
 
     async def _call(
-        self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None, meta: Mapping[str, Any] | None
+        self,
+        call: LoggedCall,
+        tool: ShownTool,
+        ruled: _Ruled,
+        progress: CallProgress | None,
+        meta: Mapping[str, Any] | None,
     ) -> CallToolResult:
         sent_at = time.time()
-        current, before = CURRENT_CALL.set(call), BEFORE_CALL.set(lambda: self._check_unchanged(call, tool))
+        current, before = CURRENT_CALL.set(call), BEFORE_CALL.set(lambda: self._check_unchanged(call, tool, ruled))
         try:
             result = await self._manager.call_tool(tool, call.arguments, progress=progress, meta=meta)
         except ServerNotActiveError:
@@ -297,14 +331,15 @@ class ToolCalls:
             self._on_links(tool.server, OfficeAgentId(call.office or "", call.agent), links)
         return result
 
-    def _check_unchanged(self, call: LoggedCall, tool: ShownTool) -> None:
-        """Raise if the tool is not the one that was decided about."""
+    def _check_unchanged(self, call: LoggedCall, tool: ShownTool, ruled: _Ruled) -> None:
+        """Raise if the tool is not the one that was decided about, or if other rules are in force."""
         now = self._manager.validate_tool_call(call.name)
-        if now.tool is tool.tool and now.server == tool.server:
-            return
-        definitions = self._definitions
-        if now.server != tool.server or definitions.of(now).digest != definitions.of(tool).digest:
-            raise _ToolChangedError
+        if now.tool is not tool.tool or now.server != tool.server:
+            definitions = self._definitions
+            if now.server != tool.server or definitions.of(now).digest != definitions.of(tool).digest:
+                raise _ToolChangedError
+        if ruled.in_force is not None and self._decisions.rules.have_changed(ruled.in_force):
+            raise _RulesChangedError
 
     # --- what is told of it
 

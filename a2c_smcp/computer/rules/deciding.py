@@ -153,9 +153,17 @@ class RuleCounters:
 
 
 def decide(
-    rules: Sequence[Rule], call: RuledCall, now: Moment, counters: RuleCounters, real_path: RealPath = lexical
+    rules: Sequence[Rule],
+    call: RuledCall,
+    now: Moment,
+    counters: RuleCounters,
+    real_path: RealPath = lexical,
+    counted: str | None = None,
 ) -> RuleVerdict | None:
-    """What the first rule that matches says; `None` if no rule matches. Nothing is counted, and nothing raises."""
+    """What the first rule that matches says; `None` if no rule matches. Nothing is counted, and nothing raises.
+
+    `counted` is the rule that has counted this call already: its rate has room for it.
+    """
     # The verdict of a rule that is bound to a tool. It stands unless a later rule denies the call.
     standing: RuleVerdict | None = None
     for rule in rules:
@@ -166,7 +174,9 @@ def decide(
                 if standing is None and (rule.expires is None or now.time < rule.expires):
                     standing = RuleVerdict("ask", rule, is_asleep=True)
                 continue
-        if not _conditions(rule, call, now, real_path) or counters.spent(rule, now.steady):
+        if not _conditions(rule, call, now, real_path):
+            continue
+        if rule.id != counted and counters.spent(rule, now.steady):
             continue
         if rule.effect == "deny":
             return RuleVerdict("deny", rule)

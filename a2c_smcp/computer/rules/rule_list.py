@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from a2c_smcp.computer.rules.deciding import RuledTool, needs_paths
+from a2c_smcp.computer.rules.deciding import Moment, RuledTool, needs_paths
 from a2c_smcp.computer.rules.rule import Rule
 from a2c_smcp.computer.rules.toml_text import read_rules, with_rule, without_rule
 from a2c_smcp.errors import NotFoundError
@@ -64,6 +64,8 @@ class RuleList:
     """All rules, in the order in which they decide."""
     has_paths: bool = field(init=False)
     """Whether a rule has a condition for which paths must be resolved."""
+    has_times: bool = field(init=False)
+    """Whether a rule holds only at some times."""
     _exact: dict[str, list[tuple[int, Rule]]] = field(init=False, repr=False)
     _wide: list[tuple[int, Rule]] = field(init=False, repr=False)
 
@@ -75,6 +77,8 @@ class RuleList:
         object.__setattr__(self, "own", own)
         object.__setattr__(self, "all", (*own, *(rule for rule in self.in_configs if rule.id not in ids)))
         object.__setattr__(self, "has_paths", any(needs_paths(rule) for rule in self.all))
+        has_times = any(rule.hours is not None or rule.expires is not None for rule in self.all)
+        object.__setattr__(self, "has_times", has_times)
         object.__setattr__(self, "_exact", {})
         object.__setattr__(self, "_wide", [])
         for number, rule in enumerate(self.all):
@@ -95,6 +99,15 @@ class RuleList:
         yield from self._exact.get(tool.name, ())
         if tool.original != tool.name:
             yield from self._exact.get(tool.original, ())
+
+    def holds_alike(self, before: Moment, now: Moment) -> bool:
+        """Whether the same rules are in force at both times."""
+        is_same_minute = before.minute == now.minute and abs(now.time - before.time) < 60
+        return all(
+            (rule.hours is None or is_same_minute)
+            and (rule.expires is None or (before.time < rule.expires) == (now.time < rule.expires))
+            for rule in self.all
+        )
 
     def find(self, rule_id: str) -> Rule:
         """Raises `NotFoundError` for an unknown id."""

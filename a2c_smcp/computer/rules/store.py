@@ -41,7 +41,7 @@ from a2c_smcp.computer.utils.following import follow_folders
 from a2c_smcp.errors import BadRequestError, NotFoundError, SMCPError
 from a2c_smcp.utils.replacing import replace_file
 
-__all__ = ["ListedRule", "RuleChange", "RuleStore", "read_rules_file", "real_paths"]
+__all__ = ["ListedRule", "RuleChange", "RuleStore", "RulesInForce", "read_rules_file", "real_paths"]
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +74,15 @@ class RuleChange:
     """The rule in words, or the problem."""
     by: str | None = None
     """Where a person made the change."""
+
+
+@dataclass(frozen=True, slots=True)
+class RulesInForce:
+    """The rules at the moment when a call was decided."""
+
+    rules: RuleList
+    at: Moment | None
+    """`None` if they hold at any time."""
 
 
 class _FileChangedError(Exception):
@@ -144,8 +153,22 @@ class RuleStore:
     def has_rules(self) -> bool:
         return bool(self.list.all)
 
-    async def verdict(self, call: RuledCall, *, counts: bool = True) -> RuleVerdict | None:
-        """What a rule says about this call; `None` if no rule matches. Unless it `counts`, it is only a question."""
+    @property
+    def in_force(self) -> RulesInForce:
+        """What holds now. Take it in the same turn of the event loop as the verdict."""
+        return RulesInForce(self.list, _moment() if self.list.has_times else None)
+
+    def have_changed(self, since: RulesInForce) -> bool:
+        """Whether other rules are in force now, so that a call must be decided again. Cheap if nothing has changed."""
+        if self.list is not since.rules and self.list.all != since.rules.all:
+            return True
+        return since.at is not None and not self.list.holds_alike(since.at, _moment())
+
+    async def verdict(self, call: RuledCall, *, counts: bool = True, counted: str | None = None) -> RuleVerdict | None:
+        """What a rule says about this call; `None` if no rule matches. Unless it `counts`, it is only a question.
+
+        `counted` is the rule that has counted this call already. It does not count it again.
+        """
         rules = self.list.about(call.tool)
         if not rules:
             return None
@@ -160,8 +183,8 @@ class RuleStore:
             real_path = found.get
             rules = self.list.about(call.tool)  # they may have changed meanwhile
         now = _moment()
-        verdict = decide(rules, call, now, self._counters, real_path)
-        if verdict is not None and counts:
+        verdict = decide(rules, call, now, self._counters, real_path, counted)
+        if verdict is not None and counts and verdict.rule.id != counted:
             self._counters.count(verdict.rule, now)
         return verdict
 

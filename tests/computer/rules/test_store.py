@@ -16,8 +16,9 @@ from a2c_smcp.computer.cli.main import app
 from a2c_smcp.computer.config.files import load_config_files
 from a2c_smcp.computer.decisions.book import Accepted, Confirmation, Declined
 from a2c_smcp.computer.decisions.tool_definitions import ToolDefinitions
-from a2c_smcp.computer.rules.deciding import RuledCall, RuledTool
+from a2c_smcp.computer.rules.deciding import Moment, RuledCall, RuledTool
 from a2c_smcp.computer.rules.difference import word_changes
+from a2c_smcp.computer.rules.rule_list import RuleList
 from a2c_smcp.computer.rules.store import RuleChange, RuleStore, real_paths
 from a2c_smcp.computer.rules.toml_text import read_rules, with_rule, without_rule
 from a2c_smcp.computer.watching.events import ToolListChanged
@@ -396,6 +397,84 @@ async def test_a_call_that_waits_for_its_turn_is_asked_for_again_if_its_tool_cha
             assert code(await task) == 4005
         computer.cancel_call(third, by="test")
         await asyncio.gather(*tasks)
+
+
+@pytest.mark.parametrize("allowed_by", ["person", "rule", "config"])
+@pytest.mark.parametrize("denied_by", ["file", "card"])
+async def test_a_deny_that_comes_while_an_approved_call_waits_for_its_turn_stops_it(
+    tmp_path: Path, allowed_by: str, denied_by: str
+) -> None:
+    file, deny = tmp_path / "rules.toml", '[[rules]]\nid = "d"\neffect = "deny"\ntool = "a.echo"\nreason = "closed"\n'
+    allow = '[[rules]]\nid = "ok"\neffect = "allow"\ntool = "a.echo"\nargs.text = {equals = "x"}\n'
+    meta = {"auto_apply": False} if allowed_by != "config" else {"auto_apply": True}
+    async with running(server("a", default_tool_meta=meta), max_calls=1) as (computer, _):
+        rules = computer.decisions.rules
+        file.write_text(allow if allowed_by == "rule" else "")
+        rules.open(file)
+        with computer.decisions.attend("browser"):
+            holds = asyncio.create_task(
+                computer.execute_tool("own", "a.sleep", {"seconds": 60}, DEADLINE, confirmed_by="test")
+            )
+            await eventually(lambda: bool(computer.running_calls))
+            (first,) = computer.running_calls
+            task = asyncio.create_task(call(computer, "a.echo", text="x"))
+            if allowed_by == "person":
+                await eventually(lambda: bool(computer.decisions.pending))
+                computer.decisions.answer(computer.decisions.pending[0].id, Accepted(), by="browser")
+            for _ in range(20):  # until it waits for its server
+                await asyncio.sleep(0)
+            if denied_by == "file":
+                file.write_text(deny)
+                await rules.reload()
+            else:
+                rules.add(rule("d", effect='"deny"', tool='"a.echo"', reason='"closed"'), is_first=True, by="browser")
+            assert not task.done()
+            computer.cancel_call(first.call.id, by="test")
+            with anyio.fail_after(DEADLINE):
+                denied = await task
+                await holds
+        assert denied.meta is not None and (denied.meta["outcome"], denied.meta["reason"]) == ("rule", "closed")
+        (how,) = (ended.how for ended in computer.past_calls() if ended.call.name == "a.echo")
+        assert (how.by, how.rule) == ("rule", "d")
+
+
+async def test_a_rule_about_something_else_does_not_ask_twice_while_a_call_waits_for_its_turn() -> None:
+    async with running(server("a", **ASKING), max_calls=1) as (computer, _):
+        computer.decisions.rules.add(rule("few", effect='"allow"', tool='"a.echo"', at_most='"1 per hour"'))
+        own = computer.execute_tool("own", "a.sleep", {"seconds": 60}, DEADLINE, confirmed_by="test")
+        holds = asyncio.create_task(own)
+        await eventually(lambda: bool(computer.running_calls))
+        (first,) = computer.running_calls
+        task = asyncio.create_task(call(computer, "a.echo", text="x"))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        computer.decisions.rules.add(rule("other", effect='"deny"', tool='"a.stats"'))
+        computer.cancel_call(first.call.id, by="test")
+        with anyio.fail_after(DEADLINE):
+            # Its rate has room for this call, which it has counted, and for no other.
+            assert text(await task) == "x"
+            await holds
+        assert [each.matched for each in computer.decisions.rules.listed()] == [1, 0]
+        assert code(await call(computer, "a.echo", text="x")) == 4005
+
+
+@pytest.mark.parametrize(
+    ("limit", "later", "alike"),
+    [
+        ({}, Moment(9e9, 0), True),
+        ({"hours": '"22:00-06:00"'}, Moment(1_000_030.0, 600), True),
+        ({"hours": '"22:00-06:00"'}, Moment(1_000_030.0, 601), False),
+        ({"hours": '"22:00-06:00"'}, Moment(1_086_400.0, 600), False),
+        ({"expires": "1970-01-12T13:47:00Z"}, Moment(1_000_010.0, 600), True),
+        ({"expires": "1970-01-12T13:47:00Z"}, Moment(1_000_020.0, 600), False),
+    ],
+)
+def test_a_call_is_decided_again_if_time_has_put_other_rules_in_force(
+    limit: dict[str, str], later: Moment, alike: bool
+) -> None:
+    rules = RuleList((rule("r", **limit),))
+    assert rules.has_times == bool(limit)
+    assert rules.holds_alike(Moment(1_000_000.0, 600), later) is alike
 
 
 async def test_a_tool_that_changes_while_a_path_is_resolved_is_decided_about_again() -> None:
