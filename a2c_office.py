@@ -19,7 +19,8 @@ __all__ = ["a2c", "a2c_computer", "problem_of", "smcp_computer"]
 _PACKAGE: Final = "a2c_smcp"
 _OTHER: Final = re.compile(r"a2c[-_.]smcp-[^/]*\.(dist|egg)-info", re.IGNORECASE)
 _REMOVE: Final = "pip uninstall a2c-smcp"
-_REINSTALL: Final = "pip install --force-reinstall a2c-office"
+_REINSTALL: Final = "pip install --force-reinstall ."
+_WHERE: Final = "In your clone of the repository run:"
 
 
 def a2c() -> None:
@@ -52,12 +53,12 @@ def problem_of(init: str | None, beside: Iterable[str]) -> str | None:
     `init` is the path of the package's `__init__.py`, if there is one, and `beside` has the names beside the package.
     """
     if init is None:
-        return f"files of a2c-office are missing; a removal of a2c-smcp deletes them. Run: {_REINSTALL}"
+        return f"files of a2c-office are missing; a removal of a2c-smcp deletes them. {_WHERE} {_REINSTALL}"
     if any(_OTHER.fullmatch(name) for name in beside):
         folder = os.path.dirname(os.path.dirname(init))
         return (
             f"a2c-smcp, another project with the same import name, is installed too, in {folder}. "
-            f"Each overwrites files of the other. Run: {_REMOVE} && {_REINSTALL}"
+            f"Each overwrites files of the other. {_WHERE} {_REMOVE} && {_REINSTALL}"
         )
     return None
 

@@ -1,5 +1,6 @@
 """`a2c`: the one command. Each subcommand imports its own room when it runs, so that `a2c --help` stays quick."""
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from a2c_smcp.agent.cli import ApprovalTimeoutOption, NameOption, OfficeOption
 from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.docs.cli import app as docs_app
+from a2c_smcp.errors import BadRequestError
 from a2c_smcp.record.cli import record_app
 from a2c_smcp.server.admin.cli import app as admin_app
 from a2c_smcp.server.hash_key_cli import hash_key
@@ -72,6 +74,7 @@ class _InOrder(AppGroup):
             "docs",
             "windows",
             "doctor",
+            "uninstall-data",
         ]
         return sorted(super().list_commands(ctx), key=order.index)
 
@@ -496,6 +499,14 @@ def mcp(
     approval_timeout: ApprovalTimeoutOption = None,
     http: Annotated["HttpOptions | None", OptionGroup(_http_options)],
     tokens: TokenFlags,
+    install: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST",
+            help="Write the entry for these options into the config of a host (cursor, zed, codex, …), and exit.",
+            show_default=False,
+        ),
+    ] = None,
     otel: OtelOption = False,
     log_level: LogLevelOption = "warning",
     log_format: LogFormatOption = "text",
@@ -510,6 +521,8 @@ def mcp(
     It starts even if the server does not answer. It then tries again for ever, and its tool list_computers says what is
     wrong.
     """
+    if install is not None:
+        raise typer.Exit(_install(install, office, link))
     from a2c_smcp.office_mcp.command import OfficeOptions, run
 
     configure_logging(log_level, log_format)
@@ -532,6 +545,23 @@ def mcp(
     except OSError as error:
         say(f"a2c mcp: {listening_problem(error, '--http')}", err=True)
         raise typer.Exit(FAILED) from None
+
+
+def _install(host: str, office: str, link: "LinkOptions") -> int:
+    from a2c_smcp.computer.cli.installing import install_entry, known_host
+    from a2c_smcp.errors import BadRequestError
+
+    words = sys.argv[sys.argv.index("mcp") + 1 :]
+    key = link.api_key if isinstance(link.api_key, str) and "--api-key-file" not in words else None
+    for option, value in (("--office", office), ("--url", link.url)):  # a host does not have this shell's variables
+        if not any(word.partition("=")[0] == option for word in words):
+            words = [option, value, *words]
+    try:
+        install_entry(known_host(host), office, words, key)
+    except (BadRequestError, OSError) as error:
+        say(f"a2c mcp: {error}", err=True)
+        return FAILED
+    return 0
 
 
 def _short_names(pairs: Iterable[str]) -> dict[str, str]:
@@ -564,28 +594,36 @@ def login(
         Literal["auto", "browser", "device"],
         typer.Option(help="browser: here. device: a code to type in a browser anywhere. auto: what this machine has."),
     ] = "auto",
-    client_id: Annotated[
+    issuer: Annotated[
         str | None,
-        typer.Option(
-            metavar="ID",
-            help="The id of a client that the issuer knows.",
-            show_default="what the server says, or a new one",
-        ),
+        typer.Option(metavar="URL", help="Who signs you in.", show_default="you are asked about what the server says"),
     ] = None,
     audience: Annotated[
         str | None,
+        typer.Option(metavar="NAME", help="What the tokens are for.", show_default="likewise"),
+    ] = None,
+    client_id: Annotated[
+        str | None,
         typer.Option(
-            metavar="NAME",
-            help="What the tokens are for, if that is another URL than the server's.",
-            show_default="what the server says",
+            metavar="ID", help="The id of a client that the issuer knows.", show_default="likewise, or a new one"
         ),
     ] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="What else the server may ask the issuer for; repeatable."),
+    ] = None,
 ) -> None:
-    """Sign in at a server that takes tokens. Every other command then has your token for that server."""
+    """Sign in at a server that takes tokens. Every other command then has your token for that server.
+
+    You are asked before a server gets a token from an issuer, or for an audience, that you have not agreed to at this
+    server before. Without a terminal give --issuer and --audience, and what else the command then names.
+    """
     from a2c_smcp.login import commands
+    from a2c_smcp.login.confirming import GivenSignIn
 
     configure_logging("error")
-    raise typer.Exit(commands.login(link, way, client_id, audience))
+    scopes = tuple(part for each in scope or [] for part in each.split())
+    raise typer.Exit(commands.login(link, way, GivenSignIn(issuer, audience, client_id, scopes)))
 
 
 @app.command()
@@ -629,6 +667,10 @@ def doctor(
     ] = None,
     nats_creds: NatsCredsOption = None,
     nats_prefix: Annotated[str, typer.Option(help="The prefix of `a2c server --nats-prefix`.")] = "a2c",
+    ask_registries: Annotated[
+        bool,
+        typer.Option("--ask-registries", help="Ask npm and PyPI for the packages that servers' commands download."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for programs.")] = False,
 ) -> None:
     """Find what is wrong with this installation, the config files or the server, and say what to do about it."""
@@ -636,7 +678,7 @@ def doctor(
 
     configure_logging("error")
     more = _nats_findings(nats, nats_creds, nats_prefix) if nats is not None else ()
-    wanted = Examination(link, [*(config or ()), *(inputs or ())], office, more)
+    wanted = Examination(link, [*(config or ()), *(inputs or ())], office, more, ask_registries)
     raise typer.Exit(examine(wanted, as_json=as_json))
 
 
@@ -655,6 +697,26 @@ def _nats_findings(nats: str, creds: Path | None, prefix: str) -> list[tuple[str
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     return asyncio.run(examine_nats(options))
+
+
+@app.command("uninstall-data")
+def uninstall_data(
+    yes: Annotated[bool, typer.Option("--yes", help="Remove it without a question.")] = False,
+) -> None:
+    """Show what is kept on this disk for you, and remove it after a yes."""
+    import sys
+
+    from a2c_smcp import uninstall_data as leaving
+
+    def is_agreed() -> bool:
+        if not yes and not sys.stdin.isatty():
+            say("There is nobody to ask here: --yes removes it.")
+        return yes or (sys.stdin.isatty() and typer.confirm("Remove all of this?"))
+
+    try:
+        raise typer.Exit(leaving.uninstall_data(say, is_agreed))
+    except BadRequestError as error:  # there is no home
+        raise typer.BadParameter(error.message) from None
 
 
 @app.command()

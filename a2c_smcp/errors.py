@@ -32,6 +32,7 @@
     │   └── AlreadyInRoomError        4106
     ├── ConnectionLostError          0  never on the wire: this side lost, or never had, its connection
     │   ├── UntrustedCertificateError       the server's, or that of a proxy which opens TLS
+    │   ├── NoTlsError                      https:// in the URL, and plain HTTP at the other end
     │   └── ProxyError                      the proxy does not answer, or refuses
     └── FinderError
         ├── DocumentNotFoundError     4201
@@ -65,6 +66,7 @@ __all__ = [
     "InvalidDPEURIError",
     "InvalidWindowURIError",
     "NameTakenError",
+    "NoTlsError",
     "NotFoundError",
     "NotInRoomError",
     "PageOutOfRangeError",
@@ -369,6 +371,12 @@ class UntrustedCertificateError(_AdvisedError):
     """The certificate of the server, or of a proxy on the way, is not trusted. `advice` says what to do."""
 
     title = "Untrusted Certificate"
+
+
+class NoTlsError(_AdvisedError):
+    """The URL begins with `https://`, and what answers there speaks no TLS. `advice` says what to do."""
+
+    title = "No TLS"
 
 
 class ProxyError(_AdvisedError):

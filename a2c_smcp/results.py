@@ -35,6 +35,7 @@ __all__ = [
     "META_KEY",
     "OUTCOME_MARKER",
     "REASON_MARKER",
+    "REQUIRED_MARKER",
     "RULE_KEY",
     "SERVER_KEY",
     "STARTING_MARKER",
@@ -67,6 +68,8 @@ STARTING_MARKER: Final = "starting"
 #: The state of the tool's server; and, if no server has the tool, the servers that do not run.
 STATE_MARKER: Final = "state"
 DOWN_MARKER: Final = "down"
+#: With 4003: the capabilities that the caller lacks for this tool (MCP's -32021), by their names in MCP.
+REQUIRED_MARKER: Final = "required_capabilities"
 #: In `SMCPTool.meta`: MCP's annotations of the tool as JSON text, and its title; its icons and its own `_meta`, both as
 #: JSON text.
 ANNOTATION_KEY: Final = "MCP_TOOL_ANNOTATION"
@@ -171,6 +174,8 @@ def error_result(error: SMCPError) -> "CallToolResult":
     if isinstance(error, ServerNotActiveError):
         known = {STATE_MARKER: error.state, REASON_MARKER: error.why}
         markers |= {name: value for name, value in known.items() if value}
+    if required := error.details.get(REQUIRED_MARKER):
+        markers[REQUIRED_MARKER] = required
     if isinstance(error, ToolConfirmationError):
         given = {OUTCOME_MARKER: error.outcome, REASON_MARKER: error.words}
         markers |= {name: value for name, value in given.items() if value}

@@ -50,6 +50,7 @@ __all__ = [
     "RESOURCE_UPDATED_EVENT",
     "RESOURCE_UPDATED_NOTIFICATION",
     "SMCP_NAMESPACE",
+    "STAMP_FIELD",
     "SUBSCRIBE_RESOURCE_EVENT",
     "TOOL_CALL_EVENT",
     "TOOL_PROGRESS_EVENT",
@@ -153,6 +154,9 @@ WAITING_FOR_PERSON = "waiting for the person at the computer"
 #: The longest question, in characters of its JSON, and how many questions one call may ask.
 MAX_QUESTION = 64 * 1024
 MAX_QUESTIONS = 16
+#: The field of a relayed request in which the server says from whom it is: `name`, `key`, `bound`. The last key of the
+#: request, and only from servers that announce it when a client connects.
+STAMP_FIELD = "a2c_from"
 #: The longest URI in the announcement that a resource has changed, in characters.
 MAX_URI = 8192
 
@@ -300,6 +304,10 @@ class ToolQuestion(AgentCallData):
     requestedSchema: NotRequired[dict[str, Any]]
     url: NotRequired[str]
     elicitationId: NotRequired[str]
+    key: NotRequired[str]
+    """The MCP server's own name for the question, since MCP 2026-07-28. The questions of one call that wait at the same
+    time have different keys.
+    """
 
 
 class AnswerQuestionReq(ComputerCallData):
@@ -323,7 +331,8 @@ class SMCPTool(TypedDict):
 
     `meta` has `a2c_tool_meta` and `MCP_TOOL_ANNOTATION` as JSON text, and `MCP_TOOL_TITLE`, the title of the tool. The
     client's `tool_meta` reads the first one. Extensions: `MCP_TOOL_META`, the tool's own `_meta` as JSON text,
-    `MCP_TOOL_ICONS`, its icons as JSON text, and `MCP_SERVER_NAME`, the name of its MCP server.
+    `MCP_TOOL_ICONS`, its icons as JSON text, and, where the request asked for it, `MCP_SERVER_NAME`, the name of its
+    MCP server.
     """
 
     name: str
@@ -331,6 +340,8 @@ class SMCPTool(TypedDict):
     params_schema: dict[str, Any]
     return_schema: dict[str, Any] | None
     meta: NotRequired[Attributes | None]
+    bundle_id: NotRequired[str]
+    """What a computer of release 0.4 calls the tool's MCP server. Computers of ours say it only to peers of 0.4."""
 
 
 class ToolMeta(TypedDict, total=False):
@@ -343,7 +354,9 @@ class ToolMeta(TypedDict, total=False):
 
 
 class GetToolsReq(ComputerCallData):
-    """`client:get_tools`: the tools of a computer."""
+    """`client:get_tools`: the tools of a computer. With `server_names: true` in its `meta`, an extension, each tool
+    says from which MCP server it comes.
+    """
 
 
 class GetToolsRet(TypedDict):
@@ -747,11 +760,18 @@ class GetPromptsRet(TypedDict):
 
 
 class GetPromptReq(ComputerCallData):
-    """`client:get_prompt`: the messages of a prompt. The values of `arguments` are texts."""
+    """`client:get_prompt`: the messages of a prompt. The values of `arguments` are texts.
+
+    `questions` says which questions the agent answers, `form` and `url`. An answer with `input_requests` wants to be
+    asked again, with `input_responses` (MCP's `ElicitResult` by the same keys) and with its `request_state`.
+    """
 
     mcp_server: str
     name: str
     arguments: NotRequired[dict[str, Any]]
+    questions: NotRequired[list[str]]
+    input_responses: NotRequired[dict[str, Any]]
+    request_state: NotRequired[str]
 
 
 class GetPromptRet(TypedDict):
@@ -760,6 +780,9 @@ class GetPromptRet(TypedDict):
     messages: list[dict[str, Any]]
     description: NotRequired[str]
     meta: NotRequired[dict[str, Any]]
+    input_requests: NotRequired[dict[str, Any]]
+    """Questions in the words of `ToolQuestion` instead of messages, by the MCP server's own keys."""
+    request_state: NotRequired[str]
     req_id: str
 
 
@@ -787,7 +810,7 @@ class GetSkillsReq(ComputerCallData):
 
 
 class SkillInfo(TypedDict):
-    """A skill: a folder with a `SKILL.md`. `path` is where it is on the computer."""
+    """A skill: a folder with a `SKILL.md`. `path` is its folder below the one with all skills."""
 
     name: str
     source: str

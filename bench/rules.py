@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from a2c_smcp.computer.asker import Asker
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.rules.deciding import Moment, RuleCounters, RuledCall, RuledTool, decide
 from a2c_smcp.computer.rules.rule import MOST_RULES, Rule, parse_rules
@@ -75,7 +76,7 @@ async def _calls(computer: Computer, count: int) -> tuple[float, float]:
 
 def _deciding(made: tuple[Rule, ...]) -> float:
     """Going through all rules, without the index by which a computer skips those of other tools."""
-    call = RuledCall(RuledTool("echo", "echo", "echo"), {"text": "/tmp/x"}, "planner")
+    call = RuledCall(RuledTool("echo", "echo", "echo"), {"text": "/tmp/x"}, Asker("planner", "home", True))
     now, counters = Moment(1.8e9, 600, 1.0), RuleCounters()
     times = []
     for _ in range(20):

@@ -4,7 +4,7 @@ import pytest
 
 from a2c_office import problem_of
 
-BOTH = "pip uninstall a2c-smcp && pip install --force-reinstall a2c-office"
+BOTH = "pip uninstall a2c-smcp && pip install --force-reinstall ."
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ def test_the_other_is_known_by_its_metadata_however_it_was_installed(name: str) 
 
 
 def test_a_package_without_its_first_file_was_removed() -> None:
-    assert str(problem_of(None, [])).endswith("Run: pip install --force-reinstall a2c-office")
+    assert str(problem_of(None, [])).endswith("run: pip install --force-reinstall .")

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 import a2c_smcp
-from a2c_smcp.utils.distribution import DISTRIBUTION
+from a2c_smcp.utils.distribution import DISTRIBUTION, install_command
 from tests.test_readme import READMES, quick_start
 
 #: Each may be the first, which builds and installs.
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.timeout(300)
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = ("a2c", "a2c-computer", "smcp-computer")
-BOTH = "pip uninstall a2c-smcp && pip install --force-reinstall a2c-office"
+BOTH = "pip uninstall a2c-smcp && pip install --force-reinstall ."
 #: Stands for the `python3` of a user: the environments that it makes see the libraries.
 PYTHON3 = """#!/bin/sh
 {python} "$@" || exit
@@ -198,7 +198,7 @@ def test_a_command_that_finds_both_says_how_to_be_rid_of_one(command: str, insta
     finally:
         (installed.packages / "a2c_smcp-0.4.2.dist-info").rmdir()
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"{command}: ") and done.stderr.endswith(f"Run: {BOTH}\n")
+    assert done.stderr.startswith(f"{command}: ") and done.stderr.endswith(f"run: {BOTH}\n")
     assert str(installed.packages) in done.stderr
 
 
@@ -210,8 +210,9 @@ def test_what_is_said_repairs_an_installation_that_was_overwritten(installed: In
     installed.run_pip(*first)
     halfway = installed.run("a2c", "--version")
     assert (halfway.returncode, halfway.stdout) == (1, "")
-    assert halfway.stderr.endswith(f"Run: pip {' '.join(second)}\n")
-    installed.run_pip(*second)
+    assert halfway.stderr.endswith(f"run: pip {' '.join(second)}\n")
+    # A clone is installed as it stands; here it is the release.
+    installed.run_pip(*(DISTRIBUTION if word == "." else word for word in second))
     assert installed.run("a2c", "--version").stdout.startswith("a2c-office ")
 
 
@@ -231,4 +232,4 @@ def test_the_doctor_says_it_when_a_checkout_was_not_installed_under_its_name(lib
     words = ("doctor", "--url", f"http://127.0.0.1:{port}")
     done = run(sys.executable, "-I", "-S", "-c", code, *words, cwd=libraries)
     assert (done.returncode, done.stderr) == (1, "")
-    assert "a2c-office is not installed" in done.stdout and "pip install 'a2c-office'" in done.stdout
+    assert "a2c-office is not installed" in done.stdout and f"run: {install_command()}" in done.stdout

@@ -61,8 +61,10 @@ def test_each_gets_an_environment_of_its_own_and_the_end_says_which_were_not_fou
 def test_the_makefile_sets_up_the_environment_that_it_is_told() -> None:
     wanted = ["make", "--dry-run", "--always-make", "test", "PYTHON=python9", "VENV=.venv-9", "TESTS=tests/agent"]
     planned = subprocess.run(wanted, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True).stdout
-    assert "python9 -m venv .venv-9\n" in planned
-    assert re.search(r"^\.venv-9/bin/pytest .* tests/agent$", planned, re.MULTILINE)
+    assert "python9 tools/install.py .venv-9 constraints.txt '.[dev]'\n" in planned
+    assert re.search(
+        r"^\.venv-9/bin/python -m tests.guarded \.venv-9/bin/pytest .* tests/agent$", planned, re.MULTILINE
+    )
     assert ".venv/" not in planned
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 import a2c_smcp
+from a2c_smcp.utils.distribution import install_command
 
 ROOT = Path(__file__).parent.parent
 
@@ -114,10 +116,29 @@ def test_constraints_hold_names_and_versions_only(name: str) -> None:
         assert re.fullmatch(r"#.*|[A-Za-z0-9_.\-]+==[A-Za-z0-9_.+\-]+", line), line
 
 
+@pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("constraints*.txt")))
+def test_every_pin_takes_the_oldest_python_that_we_take(name: str) -> None:
+    """Debian 12 has Python 3.11.2: a pin that needs 3.11.5 makes `make test` fail there."""
+    oldest = f"{project()['requires-python'].removeprefix('>=')}.0"
+    environment = name.replace("constraints", ".venv").removesuffix(".txt")
+    libraries = [str(path) for path in (ROOT / environment / "lib").glob("python*/site-packages")]
+    if name == "constraints.txt":
+        libraries = [path for path in sys.path if path.endswith("site-packages")]
+    if not libraries:
+        pytest.skip(f"{environment} is not set up")
+    found = {
+        f"{each.metadata['Name']} {each.version}": each.metadata["Requires-Python"]
+        for each in importlib.metadata.distributions(path=libraries)
+        if "Requires-Python" in each.metadata
+    }
+    assert len(found) > 10
+    assert {pin: bound for pin, bound in found.items() if not SpecifierSet(bound).contains(oldest)} == {}
+
+
 def test_make_docs_installs_what_the_pages_need_and_not_the_development_tools() -> None:
     wanted = [re.split("[<>=]", line)[0] for line in project()["optional-dependencies"]["documentation"]]
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    assert re.findall(r"DOCS_PIP\) install -c constraints.txt (.*)", makefile) == [" ".join(wanted)]
+    assert re.findall(r"INSTALL\) .venv-docs constraints.txt (.*)", makefile) == [" ".join(wanted)]
 
 
 def project() -> dict[str, Any]:
@@ -176,16 +197,25 @@ def _imports(node: ast.AST) -> list[str]:
 _OTHERS = re.compile(
     r"\b(?:install|add|uvx|download|--with)\b.*?[\s'\"`]a2c[-_.]smcp(?=[\s'\"`=<>~\[]|$)|\ba2c[-_.]smcp\[[\w,]+\]"
 )
-_EXTRAS = re.compile(r"\ba2c-office\[([\w,]+)\]")
+_EXTRAS = re.compile(r"(?:\ba2c-office\[|'\.\[|install_command\([\"'])([\w,]+)[\]\"']")
+#: Installs by a name that nobody owns before the first release.
+_BY_NAME = re.compile(
+    r"\b(?:install|add|uvx|download|--with)\b.*?[\s'\"`]a2c-office(?=[\s'\"`=<>~\[]|$)|\ba2c-office\["
+)
+#: What a release will be, its test, and our own wheel, which names its extras.
+_OF_A_RELEASE = ("CONTRIBUTING.md", "tests/test_package.py", "tests/test_distribution.py", "pyproject.toml")
 #: Where the other one is meant.
-_MEANT = ("INTEROP_PIP", "INTEROP04_PIP", "tests/test_package.py")
+_MEANT = (".venv-interop", "tests/test_package.py")
 _READ = {".md", ".py", ".toml", ".txt", ".yml", ".yaml", ".service", ".js", ".html", ".conf", ""}
 
 
 @pytest.fixture(scope="module")
 def lines() -> list[tuple[str, str]]:
     """Every line with either name in a text that people read or run, and where it is."""
-    folders = [ROOT / name for name in ("a2c_smcp", "docs", "deploy", "tests", "bench", "hooks", ".github")]
+    folders = [
+        ROOT / name
+        for name in ("a2c_smcp", "docs", "deploy", "examples", "tests", "tools", "bench", "hooks", ".github")
+    ]
     files = [file for folder in folders for file in folder.rglob("*")]
     files += [file for file in ROOT.iterdir() if file.name != ".git"]
     return [
@@ -193,19 +223,38 @@ def lines() -> list[tuple[str, str]]:
         for file in files
         if file.suffix in _READ and file.is_file() and (text := file.read_text("utf-8", "replace"))
         for number, line in enumerate(text.splitlines(), 1)
-        if "smcp" in line or "a2c-office" in line
+        if "smcp" in line or "a2c-office" in line or "install" in line
     ]
 
 
 def test_no_page_hint_or_script_installs_the_other_project(lines: list[tuple[str, str]]) -> None:
     found = [f"{place} {line.strip()}" for place, line in lines if _OTHERS.search(line)]
     assert [line for line in found if not any(meant in line for meant in _MEANT)] == []
-    assert any("INTEROP_PIP" in line for line in found), "the search finds not even the line that makes .venv-interop"
+    assert any("INSTALL) .venv-interop" in line for line in found), (
+        "the search finds not even the line that makes .venv-interop"
+    )
 
 
 def test_every_extra_that_is_named_is_there(lines: list[tuple[str, str]]) -> None:
     named = {extra for _, line in lines for match in _EXTRAS.findall(line) for extra in match.split(",")}
     assert {"docs", "cluster", "vrl"} <= named <= set(project()["optional-dependencies"])
+
+
+def test_until_a_release_everything_is_installed_from_the_clone(lines: list[tuple[str, str]]) -> None:
+    found = [f"{place} {line.strip()}" for place, line in lines if _BY_NAME.search(line)]
+    assert [line for line in found if not line.startswith(_OF_A_RELEASE)] == []
+    assert any(line.startswith("CONTRIBUTING.md") for line in found), "the search finds not even the release"
+    in_code = {place.split(":")[0] for place, line in lines if place.startswith("a2c") and "pip install" in line}
+    assert in_code == {"a2c_office.py", "a2c_smcp/utils/distribution.py", "a2c_smcp/computer/cli/doctor.py"}
+    assert install_command("docs").startswith("pip install '.[docs]' ") and install_command().startswith(
+        "pip install . "
+    )
+
+
+@pytest.mark.parametrize("line", ["pip install a2c-office", "uvx 'a2c-office[docs]'", "needs a2c-office[ocr]"])
+def test_the_search_knows_a_name_that_nobody_owns(line: str) -> None:
+    assert _BY_NAME.search(line)
+    assert not _BY_NAME.search(line.replace("a2c-office", "."))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.distribution import install_command
 from a2c_smcp.utils.loops import command_loop
 from a2c_smcp.utils.signals import call_on_signals
-from a2c_smcp.utils.text import cut
+from a2c_smcp.utils.strangers_words import told, told_on_line
 
 __all__ = ["ChatOptions", "ChatService", "chat"]
 
@@ -232,7 +232,7 @@ class Chat:
             case "/help":
                 note(_HELP)
             case _:
-                note(f"there is no command {cut(name, 100)}; /help shows the commands")
+                note(f"there is no command {told_on_line(name, 100)}; /help shows the commands")
 
     async def _of_each(self, computer: str | None, show: Callable[[str], Awaitable[None]]) -> None:
         for name in [computer] if computer else list(self.agent.computers):
@@ -243,7 +243,7 @@ class Chat:
 
     async def _desktop(self, computer: str) -> None:
         windows = await self.agent.get_desktop(computer)
-        note("\n\n".join([f"{computer}:", *(cut(window, 2000) for window in windows or ["nothing shows"])]))
+        note("\n\n".join([f"{computer}:", *(told(window, 2000) for window in windows or ["nothing shows"])]))
 
     async def _documents(self, computer: str, words: list[str]) -> None:
         page = await self.agent.get_finder(computer, words or None)
@@ -282,8 +282,8 @@ def shown_calls() -> llm.CallEvents:
 
     async def on_start(call: llm.ToolRequest) -> None:
         began[call.id] = time.monotonic()
-        given = ", ".join(f"{name}={cut(str(value), 60)}" for name, value in (call.arguments or {}).items())
-        note(f"→ {_shown_name(call)}({cut(given, 300)})", one_line=True)
+        given = ", ".join(told_on_line(f"{name}={value}", 80) for name, value in (call.arguments or {}).items())
+        note(f"→ {_shown_name(call)}({told_on_line(given, 300)})", one_line=True)
 
     async def on_progress(call: llm.ToolRequest, progress: float, total: float | None, message: str | None) -> None:
         # One line a second is enough for a person.
@@ -299,7 +299,7 @@ def shown_calls() -> llm.CallEvents:
         seconds = time.monotonic() - began.get(call.id, time.monotonic())
         first = next(iter(text_of(result).strip().splitlines()), "")
         outcome = "failed" if result.is_error else "done"
-        note(f"← {_shown_name(call)} {outcome} after {seconds:.1f} s: {cut(first, 100)}", one_line=True)
+        note(f"← {_shown_name(call)} {outcome} after {seconds:.1f} s: {told_on_line(first, 100)}", one_line=True)
 
     return llm.CallEvents(on_start, on_progress, on_waiting, on_end)
 
@@ -390,7 +390,7 @@ class _Program:
             note("\nstopped; the tools that ran were cancelled")
             return INTERRUPTED
         except (ServiceFailedError, SMCPError) as error:
-            note(f"{'the office' if isinstance(error, SMCPError) else 'the service'}: {cut(str(error), 1000)}")
+            note(f"{'the office' if isinstance(error, SMCPError) else 'the service'}: {told(str(error), 1000)}")
             if getattr(error.__cause__, "status_code", None) in (400, 413, 422):  # it refuses the conversation itself
                 note("if it refuses every message now, begin a new conversation: /clear")
             return REFUSED

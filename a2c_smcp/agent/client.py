@@ -56,6 +56,7 @@ from a2c_smcp.smcp import (
     TOOL_PROGRESS_NOTIFICATION,
     UPDATE_PROMPTS_NOTIFICATION,
     UPDATE_RESOURCES_NOTIFICATION,
+    UPDATE_TOOL_LIST_NOTIFICATION,
     AgentCallData,
     DPEPageSummary,
     GetComputerConfigRet,
@@ -141,6 +142,7 @@ class AsyncSMCPAgentClient(ResourceMethods, SkillMethods, TypedEvents):
             LEAVE_OFFICE_NOTIFICATION: self._has_gone,
             UPDATE_RESOURCES_NOTIFICATION: self._shares_other_things,
             UPDATE_PROMPTS_NOTIFICATION: self._shares_other_things,
+            UPDATE_TOOL_LIST_NOTIFICATION: self._forget_bundles,
         }
         self._has_own_link = link is None
         if link is None:
@@ -319,7 +321,7 @@ class AsyncSMCPAgentClient(ResourceMethods, SkillMethods, TypedEvents):
 
     async def get_tools(self, computer: str) -> list[SMCPTool]:
         """The tools that a computer lists now, with their schemas. `tool_meta` reads their configured metadata."""
-        return await self._ask(requests.get_tools(self._call(), self._deadlines, computer), requests.read_tools)
+        return await self._ask_for_tools(computer)
 
     async def wait_for_tools(
         self, computer: str, tool_names: Collection[str] = (), timeout: float = DEFAULT_WAIT
@@ -578,7 +580,7 @@ class AsyncSMCPAgentClient(ResourceMethods, SkillMethods, TypedEvents):
         call, deadlines = self._call(), self._deadlines
         match part:
             case Part.TOOLS:
-                return await self._ask(requests.get_tools(call, deadlines, computer), requests.read_tools, cost)
+                return await self._ask_for_tools(computer, cost)
             case Part.CONFIG:
                 return await self._ask(requests.get_config(call, deadlines, computer), requests.read_config, cost)
             case Part.DESKTOP:

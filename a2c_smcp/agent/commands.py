@@ -1,6 +1,7 @@
 """What `a2c agent` does: one function for each command. Each returns the work to do after the office is joined."""
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ from a2c_smcp.terminal.options import KEY_ADVICE
 from a2c_smcp.terminal.suggestions import did_you_mean
 from a2c_smcp.utils.loops import command_loop
 from a2c_smcp.utils.saving import save
+from a2c_smcp.utils.text import as_one_line
 from a2c_smcp.utils.values import Typed
 
 if TYPE_CHECKING:
@@ -165,8 +167,10 @@ def tools(computer: str | None) -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         names = [computer] if computer else sorted(computers_in(await agent.list_room()))
         answers = dict(zip(names, await asyncio.gather(*(_tools_of(agent, name) for name in names)), strict=True))
+        # In a pipe a tool is one line, for programs that read lines.
+        about = str if sys.stdout.isatty() else as_one_line
         rows = [
-            (name, tool["name"], ", ".join(tool["params_schema"].get("properties") or ()), tool["description"])
+            (name, tool["name"], ", ".join(tool["params_schema"].get("properties") or ()), about(tool["description"]))
             for name, answer in answers.items()
             if not isinstance(answer, SMCPError)
             for tool in answer

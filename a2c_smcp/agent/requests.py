@@ -189,7 +189,7 @@ def tool_call(
 
 
 def get_tools(call: AgentCallData, deadlines: Deadlines, computer: str) -> Request:
-    return to_computer(GET_TOOLS_EVENT, call, deadlines.reply, computer)
+    return to_computer(GET_TOOLS_EVENT, call, deadlines.reply, computer, {"meta": {"server_names": True}})
 
 
 def get_config(call: AgentCallData, deadlines: Deadlines, computer: str) -> Request:

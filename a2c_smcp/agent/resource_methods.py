@@ -1,17 +1,20 @@
 """The methods of the asyncio agent that are about resources, prompts and questions. They ask; the client connects."""
 
+import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from a2c_smcp.agent import resource_requests
+from a2c_smcp.agent import requests, resource_requests
 from a2c_smcp.agent.bounds import AnswerLimits, AnswerTooLargeError
+from a2c_smcp.agent.pacing import Cost
 from a2c_smcp.agent.questions import QuestionAnswer, QuestionListeners
 from a2c_smcp.agent.requests import Deadlines, Request
 from a2c_smcp.agent.resource_parts import MOST_BYTES, PART_BYTES, ResourceParts
 from a2c_smcp.agent.resource_requests import QuestionAction
 from a2c_smcp.agent.subscriptions import Subscriptions
+from a2c_smcp.dialects.shapes import bundle_ids_of, resource_from_04
 from a2c_smcp.errors import PayloadTooLargeError, SMCPError
 from a2c_smcp.smcp import (
     AgentCallData,
@@ -20,8 +23,10 @@ from a2c_smcp.smcp import (
     GetResourcesRet,
     ReadResourceRet,
     ResourceUpdatedNotification,
+    SMCPTool,
     ToolQuestion,
 )
+from a2c_smcp.utils.text import in_log
 
 __all__ = ["ResourceMethods"]
 
@@ -32,6 +37,9 @@ _T = TypeVar("_T")
 _MOST_PAGES: Final = 100
 #: A part that a computer refuses as too large is asked for again in halves, down to this size.
 _SMALLEST_PART: Final = 64 * 2**10
+#: How many MCP servers of one computer are asked, and how many at once.
+_MOST_BUNDLES: Final = 200
+_BUNDLES_AT_ONCE: Final = 8
 
 
 class ResourceMethods(ABC):
@@ -45,12 +53,16 @@ class ResourceMethods(ABC):
         self._subscriptions = Subscriptions(self._subscribe, self._tell_updated)
         self._without: set[tuple[str, str]] = set()
         """Computers that do not know a request, with its event. So a silent one is waited for only once."""
+        self._bundles: dict[str, tuple[str, ...]] = {}
+        """What computers of 0.4 call their MCP servers; nothing for a computer that speaks as we do."""
 
     @abstractmethod
     def _call(self, req_id: str | None = None) -> AgentCallData: ...
 
     @abstractmethod
-    async def _ask(self, request: Request, read: Callable[[Request, tuple[Any, ...]], _T]) -> _T: ...
+    async def _ask(
+        self, request: Request, read: Callable[[Request, tuple[Any, ...]], _T], cost: Cost | None = None
+    ) -> _T: ...
 
     @abstractmethod
     def _tell_updated(self, notice: ResourceUpdatedNotification) -> None:
@@ -65,14 +77,47 @@ class ResourceMethods(ABC):
         Raises `PayloadTooLargeError` if there are more than `AnswerLimits.items`.
         """
 
+        if mcp_server is None and (bundles := await self._bundles_of(computer)):
+            return await self._resources_of_bundles(computer, bundles)
+        pages = await self._resource_pages(computer, mcp_server)
+        resources = [item for each in pages for item in each["resources"]]
+        templates = [item for each in pages for item in each.get("templates", ())]
+        return {"resources": resources, "templates": templates, "req_id": pages[0]["req_id"] if pages else ""}
+
+    async def _resource_pages(self, computer: str, mcp_server: str | None) -> list[GetResourcesRet]:
         async def page(cursor: str | None) -> GetResourcesRet:
             request = resource_requests.get_resources(self._call(), self._deadlines, computer, mcp_server, cursor)
             return await self._ask(request, resource_requests.read_resources)
 
-        pages = await self._pages(computer, "get_resources", page)
-        resources = [item for each in pages for item in each["resources"]]
-        templates = [item for each in pages for item in each.get("templates", ())]
-        return {"resources": resources, "templates": templates, "req_id": pages[0]["req_id"] if pages else ""}
+        return await self._pages(computer, "get_resources", page)
+
+    async def _bundles_of(self, computer: str) -> tuple[str, ...]:
+        """A computer of 0.4 does not answer a request for the resources of all servers. Its tools tell what it is."""
+        if computer not in self._bundles:
+            await self._ask_for_tools(computer)
+        return self._bundles[computer]
+
+    async def _ask_for_tools(self, computer: str, cost: Cost | None = None) -> list[SMCPTool]:
+        request = requests.get_tools(self._call(), self._deadlines, computer)
+        tools = await self._ask(request, requests.read_tools, cost)
+        self._bundles[computer] = bundle_ids_of(tools)[:_MOST_BUNDLES]
+        return tools
+
+    async def _resources_of_bundles(self, computer: str, bundles: Sequence[str]) -> GetResourcesRet:
+        """The resources of each MCP server. One that fails is left out with a warning, and the others stay."""
+        turns = asyncio.Semaphore(_BUNDLES_AT_ONCE)
+
+        async def of(bundle: str) -> list[dict[str, Any]]:
+            async with turns:
+                try:
+                    pages = await self._resource_pages(computer, bundle)
+                except SMCPError as error:
+                    logger.warning("the resources of %s at %s are not listed: %s", bundle, in_log(computer), error)
+                    return []
+            return [resource_from_04(item, bundle) for each in pages for item in each["resources"]]
+
+        found = await asyncio.gather(*map(of, bundles))
+        return {"resources": [item for items in found for item in items], "templates": [], "req_id": ""}
 
     async def read_resource(
         self, computer: str, uri: str, *, range: Sequence[int] | None = None
@@ -161,10 +206,24 @@ class ResourceMethods(ABC):
         arguments: Mapping[str, str] | None = None,
         *,
         meta: Mapping[str, Any] | None = None,
+        questions: Sequence[str] = (),
+        input_responses: Mapping[str, Any] | None = None,
+        request_state: str | None = None,
     ) -> GetPromptRet:
-        """The messages of a prompt, in MCP's JSON form."""
-        call = self._call()
-        request = resource_requests.get_prompt(call, self._deadlines, computer, mcp_server, name, arguments, meta)
+        """The messages of a prompt, in MCP's JSON form.
+
+        A prompt may ask first. Say which `questions` you answer (`form`, `url`): then the answer may have
+        `input_requests` instead of messages. Call this again with `input_responses`, MCP's answers by the same keys,
+        and with the answer's `request_state`.
+        """
+        asking = {
+            "questions": list(questions) or None,
+            "input_responses": None if input_responses is None else dict(input_responses),
+            "request_state": request_state,
+        }
+        request = resource_requests.get_prompt(
+            self._call(), self._deadlines, computer, mcp_server, name, arguments, meta, asking
+        )
         return await self._ask(request, resource_requests.read_prompt)
 
     async def complete(
@@ -228,13 +287,23 @@ class ResourceMethods(ABC):
     def _has_come(self, computer: str | None) -> None:
         """A computer has entered the office; `None`: this agent has."""
         self._without = {each for each in self._without if computer not in (None, each[0])}
+        self._forget_bundles(computer)
         self._subscriptions.renew(None if computer is None else [computer])
 
     def _shares_other_things(self, computer: str) -> None:
         """A computer has announced that its lists have changed: it knows the requests for them."""
+        self._forget_bundles(computer)
         self._without = {each for each in self._without if each[0] != computer}
         self._subscriptions.try_again(computer)
 
+    def _forget_bundles(self, computer: str | None) -> None:
+        """`None`: of all computers."""
+        if computer is None:
+            self._bundles.clear()
+        else:
+            self._bundles.pop(computer, None)
+
     def _has_gone(self, computer: str) -> None:
         self._without = {each for each in self._without if each[0] != computer}
+        self._forget_bundles(computer)
         self._subscriptions.gone(computer)

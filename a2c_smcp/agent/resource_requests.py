@@ -66,9 +66,11 @@ def get_prompt(
     name: str,
     arguments: Mapping[str, str] | None,
     meta: Mapping[str, Any] | None,
+    asking: Mapping[str, Any],
 ) -> Request:
+    """`asking` has the fields of the questions, if the agent answers any."""
     given = None if arguments is None else dict(arguments)
-    fields = {"mcp_server": mcp_server, "name": name, "arguments": given, "meta": _meta(meta)}
+    fields = {"mcp_server": mcp_server, "name": name, "arguments": given, "meta": _meta(meta), **asking}
     return to_computer(GET_PROMPT_EVENT, call, deadlines.reply, computer, _given(fields))
 
 

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import GetComputerConfigRet
-from a2c_smcp.utils.text import cut, printable
+from a2c_smcp.utils.strangers_words import told_on_line
 
 __all__ = ["not_running", "servers_not_running"]
 
@@ -23,7 +23,7 @@ def not_running(config: GetComputerConfigRet) -> list[str]:
     infos = config.get("server_info") or {}
     states = [(name, str(info.get("state", "unknown")), info.get("reason")) for name, info in infos.items()]
     lines = [
-        printable(cut(f"{name} is {state}" + (f": {reason}" if reason else ""), 300))
+        told_on_line(f"{name} is {state}" + (f": {reason}" if reason else ""), 300)
         for name, state, reason in states
         if state not in _AS_MEANT
     ]

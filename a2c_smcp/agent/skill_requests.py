@@ -3,6 +3,7 @@
 import base64
 import binascii
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -147,7 +148,9 @@ def put_blob(
 
 
 def read_skills(request: Request, args: tuple[Any, ...]) -> list[SkillInfo]:
-    return cast("list[SkillInfo]", read_reply(request, args)["skills"])
+    """The skills. A computer of 0.4 says where each is on its machine: the agent sees the last part of that path."""
+    skills = cast("list[SkillInfo]", read_reply(request, args)["skills"])
+    return [{**skill, "path": re.split(r"[/\\]", skill["path"].rstrip("/\\"))[-1]} for skill in skills]
 
 
 def read_skill_answer(request: Request, args: tuple[Any, ...]) -> GetSkillRet:

@@ -5,6 +5,7 @@ answers its `decisions`.
 """
 
 import os
+import time
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,10 +19,17 @@ from typing import TYPE_CHECKING, Any, Self
 import anyio
 from mcp_types import CallToolResult, ReadResourceResult
 
+from a2c_smcp.computer.asker import Asker
 from a2c_smcp.computer.calls.log import CallLog, EndedCall, RunningCall
 from a2c_smcp.computer.calls.progress import OnProgress
 from a2c_smcp.computer.calls.tool_calls import ToolCalls
-from a2c_smcp.computer.decisions.book import CALLBACK, Accepted, MissingInput, weight_of_decision
+from a2c_smcp.computer.decisions.book import (
+    CALLBACK,
+    Accepted,
+    MissingInput,
+    ToolDefinition,
+    weight_of_decision,
+)
 from a2c_smcp.computer.decisions.callbacks import ConfirmCallback, confirming, resolving
 from a2c_smcp.computer.decisions.questions import QuestionDesk
 from a2c_smcp.computer.decisions.sign_ins import SignInDesk
@@ -35,15 +43,18 @@ from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions, 
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
+from a2c_smcp.computer.mcp_clients.pipes.guardian import Guardian
 from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.redaction import Redaction
+from a2c_smcp.computer.resources.read_guard import AgentSight, ReadGuard
 from a2c_smcp.computer.resources.reading import ResourceReader
 from a2c_smcp.computer.resources.shown import ResourceTimings, ShownResources
-from a2c_smcp.computer.rules.deciding import RuleVerdict
+from a2c_smcp.computer.rules.deciding import RuledTool, RuleVerdict
 from a2c_smcp.computer.sign_in.sign_ins import SignIns
 from a2c_smcp.computer.sign_in.token_store import SignInStore
 from a2c_smcp.computer.types import ToolCallRecord
+from a2c_smcp.computer.watching.change_journal import ChangeFanOut
 from a2c_smcp.computer.watching.events import (
     BUFFERED_BYTES,
     BUFFERED_EVENTS,
@@ -67,6 +78,7 @@ from a2c_smcp.errors import BadRequestError, ToolNameDuplicatedError
 from a2c_smcp.link.interface import LinkEvent
 from a2c_smcp.smcp import DPEDocumentSummary, GetComputerConfigRet, SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Desktop
+from a2c_smcp.utils.system import HAS_GUARDIANS
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
 if TYPE_CHECKING:
@@ -102,6 +114,7 @@ class Computer:
       program.
     - `remembered_tools` knows from earlier runs which server has which tool, for calls of tools whose server is down.
     - `record` writes what happens into `record_file`; with `record_results`, what tools answer, too.
+      With `record_required`, no call and no read of an agent happens that cannot be recorded: they fail with 500.
       With `tell_record_head`, servers that keep a record are told how far it goes.
     """
 
@@ -127,6 +140,7 @@ class Computer:
         resource_timings: ResourceTimings | None = None,
         record: "RecordWriter | None" = None,
         record_results: bool = False,
+        record_required: bool = False,
         tell_record_head: bool = False,
         ways: Mapping[SERVER_NAME, ServerWay] | None = None,
         skills: str | os.PathLike[str] | None = None,
@@ -163,6 +177,7 @@ class Computer:
                 redaction=resolver.redaction,
                 asker=QuestionDesk(self.decisions),
                 ways=dict(ways or {}),
+                guardian=Guardian(name) if HAS_GUARDIANS else None,
                 sign_ins=self._sign_ins,
             ),
             on_event=self._happened,
@@ -173,12 +188,19 @@ class Computer:
         self.record_file = None if record is None else record.file
         self.told_record = self.record_file if tell_record_head else None
         """The record whose head is told to servers, if one is."""
-        self._recorder = None if record is None else self._recorded(record, resolver.redaction, record_results)
+        if record is None and record_required:
+            raise ValueError("record_required needs a record")
+        self._recorder = (
+            None
+            if record is None
+            else self._recorded(record, resolver.redaction, with_results=record_results, is_required=record_required)
+        )
         self._manager.load(map(_as_written, mcp_servers))
         running = self._manager.book
         self.shared = ResourceReader(
             self._resources, lambda: running.connections, resource_timings.read, resolver.redaction
         )
+        self._read_seconds = resource_timings.read
         definitions = ToolDefinitions(running)
         self._calls = ToolCalls(
             self._manager,
@@ -194,11 +216,11 @@ class Computer:
         self._shown_config = self._configs()
         self.inputs.subscribe(self._input_changed)
 
-    def _recorded(self, record: "RecordWriter", redaction: Redaction, with_results: bool) -> "Recorder":
+    def _recorded(self, record: "RecordWriter", redaction: Redaction, **options: bool) -> "Recorder":
         # Imported here: most programs that use a Computer keep no record.
         from a2c_smcp.computer.recording.recorder import Recorder
 
-        recorder = Recorder(record, redaction, with_results=with_results)
+        recorder = Recorder(record, redaction, **options)
         self._events.open(recorder)
         return recorder
 
@@ -356,17 +378,31 @@ class Computer:
         """The ids by which peers of `a2c-smcp` 0.4 know the servers."""
         return BundleIds(self._manager.book.configs.values())
 
+    def read_guard(self) -> ReadGuard:
+        """What decides for one connection to an office what its agent may read."""
+        return ReadGuard(self.decisions, self._recorder, self._read_seconds)
+
+    @property
+    def changes(self) -> ChangeFanOut:
+        """Tells which windows, documents and resources the announced changes are about."""
+        return self._resources.journals
+
     async def get_desktop(
-        self, size: int | None = None, window: str | None = None, *, max_bytes: int | None = None
+        self,
+        size: int | None = None,
+        window: str | None = None,
+        *,
+        max_bytes: int | None = None,
+        sight: AgentSight | None = None,
     ) -> list[Desktop]:
         """The windows of all servers as agents see them, at most `size`; or the one with exactly the URI `window`.
 
         Encoded, all windows together have at most `max_bytes`, by default as many as a message may have. Large windows
         are cut, and the least important ones are left out. A window that is asked for by its URI is never cut. If it is
-        too large to be read, this raises `PayloadTooLargeError`.
+        too large to be read, this raises `PayloadTooLargeError`. `sight` is what an agent may see, if one asks.
         """
         limits = self._limits if max_bytes is None else replace(self._limits, message=max_bytes)
-        return await self._resources.desktop(size, window, self._log.used_servers, limits)
+        return await self._resources.desktop(size, window, self._log.used_servers, limits, sight)
 
     async def get_finder(
         self,
@@ -376,14 +412,17 @@ class Computer:
         limit: int = 20,
         *,
         by_file_name: bool = False,
+        sight: AgentSight | None = None,
     ) -> tuple[list[DPEDocumentSummary], int]:
         """A page of the matching documents, and how many match in all. Do not change the documents.
 
         With `by_file_name`, the keywords are also looked for in the names of files; requests of agents do not do that.
-        A negative `offset` or `limit` raises `BadRequestError`.
+        A negative `offset` or `limit` raises `BadRequestError`. `sight` is what an agent may see, if one asks.
         """
         used = self._log.used_servers
-        return await self._resources.finder(keywords, file_type, used, offset, limit, by_file_name=by_file_name)
+        return await self._resources.finder(
+            keywords, file_type, used, offset, limit, by_file_name=by_file_name, sight=sight
+        )
 
     @property
     def finder_note(self) -> str:
@@ -391,7 +430,11 @@ class Computer:
 
         It is as old as the catalogues that were read last.
         """
-        return self._resources.finder_note
+        return self.finder_note_for(None)
+
+    def finder_note_for(self, sight: AgentSight | None) -> str:
+        """The `finder_note` for an agent: of the catalogues that it may read whole."""
+        return self._resources.finder_note(sight)
 
     async def read_resource(self, uri: str) -> ReadResourceResult:
         """Read a window, a document, a part of a document, or anything else that a server shares, by its URI.
@@ -498,12 +541,26 @@ class Computer:
     # --- decisions and offices
 
     async def test_rules(
-        self, tool_name: TOOL_NAME, params: Mapping[str, Any], *, agent: str = "", office: str = ""
+        self,
+        tool_name: TOOL_NAME,
+        params: Mapping[str, Any],
+        *,
+        agent: str = "",
+        office: str = "",
+        key: str | None = None,
+        claimed: bool = False,
     ) -> RuleVerdict | None:
         """What the rules say about such a call, which is not made; `None` if no rule matches. Raises as a call does if
-        there is no such tool.
+        there is no such tool. Without `agent`, `office` and `key` it is a call that no agent makes. `claimed` says that
+        no key is bound to the agent's name.
         """
-        return await self._calls.test_rules(self._manager.validate_tool_call(tool_name), params, agent, office)
+        asker = Asker(agent, key, bool(agent) and not claimed, office) if agent or office or key else None
+        return await self._calls.test_rules(self._manager.validate_tool_call(tool_name), params, asker)
+
+    def ruled_tool(self, tool_name: TOOL_NAME) -> tuple[RuledTool, ToolDefinition]:
+        """A tool as rules see it, and as a person is shown it. Raises as a call does if there is no such tool."""
+        tool = self._manager.validate_tool_call(tool_name)
+        return self._calls.as_ruled(tool), self._calls.definition(tool)
 
     def sleeping_rules(self) -> frozenset[str]:
         """The ids of the rules that hold for a tool that has changed since they were made."""
@@ -534,7 +591,7 @@ class Computer:
         """A client that connects this Computer to a server tells its events here. Watchers of the Computer then see
         them.
         """
-        self._events.publish(self._offices.hear(connection, url, event))
+        self._events.publish(self._offices.hear(connection, url, event, time.time()))
 
     def office_closed(self, connection: str) -> None:
         """Such a client says here that it was closed on purpose."""

@@ -2,7 +2,8 @@
 
 It learns each secret when that becomes known, and never forgets it: a server that is being stopped may still quote an
 old value. The text of the config takes the place of a secret, so that its author knows which value is meant. Tool
-results, windows and documents are content, and are not changed here.
+results, windows and documents are content, and are not changed here. What looks like a secret of somebody else is
+hidden as well: `utils/secret_shapes.py` knows how that looks.
 
 What leaves the computer shows no inner addresses and no userinfo of a URL either (`discreet`). The log shows them.
 """
@@ -14,11 +15,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
-from a2c_smcp.computer.mcp_clients.masking import MASK, OAUTH_SECRETS
+from a2c_smcp.computer.mcp_clients.masking import OAUTH_SECRETS
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
 from a2c_smcp.errors import BadRequestError, InvalidDPEURIError, NotFoundError, SMCPError, ToolConfirmationError
 from a2c_smcp.smcp import GetComputerConfigRet, ServerInfo
-from a2c_smcp.utils.secret_names import NAMED_LIKE_A_SECRET
+from a2c_smcp.utils.secret_shapes import MASK, NAMED_LIKE_A_SECRET, hidden, without_userinfo
 from a2c_smcp.utils.text import cut
 
 __all__ = ["SHORTEST_LITERAL", "SHORTEST_VALUE", "Redaction", "discreet", "discreet_config", "discreet_error"]
@@ -34,8 +35,6 @@ _SWITCHES: Final = frozenset({"true", "false", "null", "none"})
 #: How many characters of a text are looked at. Every text that is shown is shorter than this.
 _LOOKED_AT: Final = 16 * 1024
 
-#: The userinfo of a URL. Its slashes may be escaped, as in JSON, and the text may be cut before the `@`.
-_USERINFO: Final = re.compile(r"(:(?:\\?/){2})[^\s/?#\\]+(@|…\Z)")
 #: An address, with or without brackets, with or without a port. The port may follow in words: `"127.0.0.1", port 5432`.
 _ADDRESS: Final = re.compile(
     r"""(?P<name>(?<![\w.-])localhost|(?<![0-9.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![0-9]|\.[0-9])
@@ -101,7 +100,13 @@ class Redaction:
     # --- what may be shown
 
     def __call__(self, text: str, most: int = _LOOKED_AT) -> str:
-        """The text without secrets. Of a very long text, only the beginning: about `most` characters."""
+        """The text without the secrets of this computer, and without what looks like one of somebody else. Of a very
+        long text, only the beginning: about `most` characters.
+        """
+        return hidden(self.known(text, most))
+
+    def known(self, text: str, most: int = _LOOKED_AT) -> str:
+        """The text without the secrets of this computer alone."""
         clipped = text[:most]
         if any(secret in clipped for secret in tuple(self._stand_ins)):
             clipped = self._compiled().sub(lambda match: self._stand_ins[match[0]], clipped)
@@ -141,7 +146,7 @@ def discreet(text: str) -> str:
     """The words of an MCP server as they may leave the computer: without the userinfo of URLs, without private and
     link-local addresses, and without loopback addresses that have a port.
     """
-    return _ADDRESS.sub(_discreet_address, _USERINFO.sub(rf"\1{MASK}\2", text))
+    return _ADDRESS.sub(_discreet_address, without_userinfo(text))
 
 
 def discreet_error(error: SMCPError) -> SMCPError:

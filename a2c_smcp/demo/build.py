@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from rich.markup import escape
+
 from a2c_smcp.agent import AsyncSMCPAgentClient, text_of
 from a2c_smcp.demo.processes import DemoError
 from a2c_smcp.utils.distribution import install_command
@@ -46,7 +48,10 @@ async def show_build(
     """Walk through it."""
     title("A build fails in a terminal, and the agent sees it without asking")
     if not can_show_terminals():
-        say(OPEN_WINDOWS.problem if not OPEN_WINDOWS.works else f"terminals need {install_command('windows')}")
+        problem = (
+            f"skipped: terminals need {install_command('windows')}" if OPEN_WINDOWS.works else OPEN_WINDOWS.problem
+        )
+        say(escape(problem))
         return
     changed = asyncio.Event()
     agent.on("update_desktop")(lambda _: changed.set())

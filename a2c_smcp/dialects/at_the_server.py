@@ -10,20 +10,20 @@ from typing import Any, Final
 from a2c_smcp.dialects.empty_answers import empty_answer
 from a2c_smcp.dialects.flat_errors import flat_payload
 from a2c_smcp.dialects.handshake import Dialect
-from a2c_smcp.dialects.marks import marked
+from a2c_smcp.dialects.marks import MARK
 from a2c_smcp.errors import PayloadTooLargeError, SMCPError, error_from_payload
 from a2c_smcp.wire import Encoded, checked_size, codec
 
-__all__ = ["LARGEST_FOR_04", "answer_for", "largest_for", "refusal_for", "request_of", "stand_in_of"]
+__all__ = ["LARGEST_FOR_04", "answer_for", "largest_for", "mark_of", "refusal_for", "stand_in_of"]
 
 #: Bytes of one message that a client of 0.4 can receive. A larger one ends its connection, and the client does not join
 #: again.
 LARGEST_FOR_04: Final = 4 * 1024 * 1024
 
 
-def request_of(agent: Dialect, body: str) -> str:
-    """The JSON of an accepted request, as it goes to the computer."""
-    return marked(body) if agent is Dialect.V0_4 else body
+def mark_of(agent: Dialect) -> str | None:
+    """What the computer is told of the agent's dialect, under `MARK_FIELD`; `None` if it is told nothing."""
+    return MARK if agent is Dialect.V0_4 else None
 
 
 def largest_for(computer: Dialect, max_message: int) -> int:

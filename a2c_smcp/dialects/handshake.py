@@ -19,6 +19,7 @@ __all__ = [
     "VERSION_FIELD",
     "Dialect",
     "announces_ours",
+    "announces_stamps",
     "client_query",
     "dialect_of_client",
     "marked_as_ours",
@@ -28,6 +29,7 @@ __all__ = [
 
 VERSION_FIELD: Final = "a2c_version"
 _OFFICE_FIELD: Final = "a2c_office"
+_STAMPS_FIELD: Final = "stamps"
 #: The version that our clients send: 0.4 servers accept no other MAJOR and MINOR.
 SPOKEN_VERSION: Final = "0.4.0"
 #: No server opens a session for it: none accepts this version, and none this number of the Engine.IO protocol.
@@ -64,13 +66,18 @@ def dialect_of_client(query: str) -> Dialect:
 
 
 def marked_as_ours(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The payload of a CONNECT packet of our server. Other clients ignore the key."""
-    return {**payload, _OFFICE_FIELD: 1}
+    """The payload of a CONNECT packet of our server. Other clients ignore these keys."""
+    return {**payload, _OFFICE_FIELD: 1, _STAMPS_FIELD: True}
 
 
 def announces_ours(payload: object) -> bool:
     """Whether this payload of a CONNECT packet comes from a server of ours."""
     return isinstance(payload, Mapping) and payload.get(_OFFICE_FIELD) == 1
+
+
+def announces_stamps(payload: object) -> bool:
+    """Whether the server with this payload of a CONNECT packet writes into every request from whom it comes."""
+    return isinstance(payload, Mapping) and payload.get(_STAMPS_FIELD) is True
 
 
 def max_payload_in(greeting: str | None) -> int | None:

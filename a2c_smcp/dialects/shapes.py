@@ -1,4 +1,4 @@
-"""The answers of a computer in the shapes that 0.4 peers read. Pure."""
+"""The answers of a computer in the shapes that 0.4 peers read, and those that they give. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 from a2c_smcp.dialects.bundle_ids import BundleIds
 from a2c_smcp.smcp import GetComputerConfigRet, SMCPTool
 
-__all__ = ["config_for_04", "resource_for_04", "tools_for_04"]
+__all__ = ["bundle_ids_of", "config_for_04", "resource_for_04", "resource_from_04", "tools_for_04"]
 
 
 def tools_for_04(tools: Iterable[SMCPTool], ids: BundleIds, servers: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -58,3 +58,18 @@ def resource_for_04(resource: Mapping[str, Any]) -> dict[str, Any]:
     given: Mapping[str, Any] = resource.get("annotations") or {}
     said = {theirs: given[ours] for ours, theirs in _ANNOTATION_KEYS.items() if given.get(ours) is not None}
     return {**shown, "annotations": said} if said else shown
+
+
+def resource_from_04(resource: Mapping[str, Any], server: str) -> dict[str, Any]:
+    """A resource of a computer of 0.4, or of one that speaks like it, in MCP's JSON form."""
+    ours = {theirs: ours for ours, theirs in _RESOURCE_KEYS.items()}
+    shown = {ours.get(key, key): value for key, value in resource.items()}
+    if isinstance(given := shown.get("annotations"), Mapping):
+        said = {theirs: ours for ours, theirs in _ANNOTATION_KEYS.items()}
+        shown["annotations"] = {said.get(key, key): value for key, value in given.items()}
+    return {"mcp_server": server, **shown}
+
+
+def bundle_ids_of(tools: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The MCP servers of these tools, as 0.4 calls them; none where the computer speaks as we do."""
+    return tuple(dict.fromkeys(id for tool in tools if isinstance(id := tool.get("bundle_id"), str)))

@@ -15,7 +15,7 @@ from a2c_smcp.docs.describing import Facts
 from a2c_smcp.docs.folder import NOT_A_DOCUMENT, Folder, facts_of
 from a2c_smcp.docs.library import Library
 from a2c_smcp.docs.served import request_for
-from a2c_smcp.docs.walking import FoundFile
+from a2c_smcp.docs.walking import MAY_HOLD_SECRET, FoundFile
 from a2c_smcp.terminal import screen
 
 __all__ = ["print_check"]
@@ -31,6 +31,8 @@ class _Report:
     served: int = 0
     unreadable: int = 0
     not_served: int = 0
+    secret: bool = False
+    """Whether a file is left out because it may hold a secret."""
 
     def add(self, file: str, facts: Facts | None, seconds: float) -> None:
         took = f"{seconds:.3f}"
@@ -46,6 +48,7 @@ class _Report:
 
     def leave_out(self, path: str, reason: str) -> None:
         self.not_served += 1
+        self.secret = self.secret or reason == MAY_HOLD_SECRET
         self.rows.append((path, _NO_PAGES, _NO_PAGES, f"{_NOT_SERVED}{reason}"))
 
 
@@ -59,6 +62,11 @@ async def print_check(library: Library, *, raw: bool = False) -> int:
             await _check_folder(library, folder, report)
     if report.rows:
         _print_table(sorted(report.rows), console, raw)
+    if report.secret:
+        console.print(
+            "What may hold a secret is served only on purpose: --include NAME, or --include with a pattern for such "
+            "files, such as '*.pem'."
+        )
     console.print(
         f"{report.served} documents in {time.monotonic() - started:.1f} s; "
         f"{report.unreadable} cannot be read; {report.not_served} files or folders are not served"

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from pathspec import GitIgnoreSpec
-
 from a2c_smcp import __version__
 from a2c_smcp.docs.describing import Facts, element_to_json, page_from_json, unreadable_page
 from a2c_smcp.docs.formats import file_type, is_document_name
@@ -27,7 +25,7 @@ from a2c_smcp.docs.page_cache import PageCache, page_cache
 from a2c_smcp.docs.queries import Query
 from a2c_smcp.docs.references import doc_refs
 from a2c_smcp.docs.served import FolderChange, RecognisedWords, ServedFile, request_for
-from a2c_smcp.docs.walking import FoundFile, Walk, include_rules, walk
+from a2c_smcp.docs.walking import FoundFile, IncludeRules, Walk, include_rules, walk
 from a2c_smcp.docs.watching import LONGEST_SECONDS, watching
 from a2c_smcp.docs.workers import Workers
 from a2c_smcp.errors import DocumentNotFoundError, PageOutOfRangeError
@@ -66,7 +64,7 @@ class Folder:
         cache: Path | None = None,
         absolute_uris: bool = False,
         pages: PageCache | None = None,
-        included: GitIgnoreSpec | None = None,
+        included: IncludeRules | None = None,
     ) -> None:
         """`included` are patterns: what they name is served, even if it would be left out by default."""
         # What the person named may be a link; what is below it may not.

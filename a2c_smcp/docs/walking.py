@@ -1,7 +1,8 @@
 """Which files of a folder may be documents, and why the others are not. Parses none.
 
 Hidden files, links, what a `.gitignore` names, files that may hold secrets, and kinds that are never documents are left
-out. A pattern of `--include` brings back whatever is left out by its name; a link is never followed.
+out. A pattern of `--include` brings back whatever is left out by its name; a link is never followed. A file that may
+hold secrets comes back only on purpose: by its whole name, or by a pattern for such files, such as `*.pem`.
 """
 
 import logging
@@ -18,7 +19,7 @@ from pathspec import GitIgnoreSpec
 from a2c_smcp.docs.formats import is_never_a_document
 from a2c_smcp.docs.paths import open_folder, open_inside
 
-__all__ = ["FoundFile", "LeftOut", "Walk", "include_rules", "walk"]
+__all__ = ["MAY_HOLD_SECRET", "FoundFile", "IncludeRules", "LeftOut", "Walk", "include_rules", "walk"]
 
 logger = logging.getLogger(__name__)
 
@@ -27,14 +28,31 @@ _LARGEST_IGNORE_FILE = 2**20
 _DEEPEST = 64
 _MOST_NAMED = 10_000
 
-#: Names of files that often hold passwords or private keys.
+#: Names of files that often hold passwords or private keys, in lower case: keys and their stores; what programs and
+#: clouds sign in with; wallets; exports and vaults of password managers and browsers.
 _SECRETS: Final = GitIgnoreSpec.from_lines(
     re.findall(
         r"\S+",
-        """*.pem *.key *.ppk *.p12 *.pfx *.jks *.keystore *.kdbx *.env .env* .netrc _netrc
-        id_rsa* id_dsa* id_ecdsa* id_ed25519*""",
+        """*.pem *.key *.ppk *.p12 *.pfx *.p8 *.jks *.keystore *.env .env* .netrc _netrc
+        id_rsa* id_dsa* id_ecdsa* id_ed25519*
+        password.txt passwords.* *[-_]passwords.* secret.json secret.y*ml secret.toml secrets.*
+        credentials* *[-_]credentials.* .git-credentials
+        .htpasswd .npmrc .pypirc .pgpass service-account*.json service_account*.json *[-_]service-account.json
+        client_secret*.json application_default_credentials.json kubeconfig kubeconfig.* *.kubeconfig
+        *.tfstate *.tfstate.* *.tfvars *.tfvars.json .vault-token
+        wallet.dat wallet.json *.wallet utc--* *.keyfile
+        *.kdbx *.kdb *.1pif *.1pux *.psafe3 key4.db logins.json
+        1password*.csv 1password*.json bitwarden*.csv bitwarden*.json lastpass*.csv dashlane*.csv dashlane*.json
+        keepass*.csv keepass*.xml enpass*.csv enpass*.json nordpass*.csv protonpass*.csv roboform*.csv
+        *?passwords*.csv *passwort*.csv *密码*.csv""",
     )
 )
+_VAULTS: Final = (".opvault", ".agilekeychain")
+#: The columns of exports of password managers and browsers, whatever the file is called.
+_PASSWORD_COLUMNS: Final = frozenset({"password", "login_password"})
+_USER_COLUMNS: Final = frozenset({"username", "login_username", "login name", "user name", "user", "login", "email"})
+_FIRST_LINE: Final = 2048
+MAY_HOLD_SECRET: Final = "may hold a secret"
 _PACKAGES: Final = "node_modules"
 
 _Rules: TypeAlias = tuple[tuple[str, GitIgnoreSpec], ...]
@@ -84,15 +102,34 @@ class Walk:
     left_out: LeftOut = field(default_factory=LeftOut)
 
 
-def include_rules(patterns: Sequence[str]) -> GitIgnoreSpec:
-    """What is served although its name says otherwise. Raises `ValueError` for a pattern that cannot be one."""
-    return GitIgnoreSpec.from_lines(patterns)
+@dataclass(frozen=True, slots=True)
+class IncludeRules:
+    """What is served although its name says otherwise, and what of it may hold secrets."""
+
+    all: GitIgnoreSpec
+    secrets: GitIgnoreSpec
+
+
+def include_rules(patterns: Sequence[str]) -> IncludeRules:
+    """Raises `ValueError` for a pattern that cannot be one."""
+    return IncludeRules(
+        GitIgnoreSpec.from_lines(patterns),
+        GitIgnoreSpec.from_lines([each for each in patterns if _is_on_purpose(each)]),
+    )
+
+
+def _is_on_purpose(pattern: str) -> bool:
+    """Whether somebody who writes this pattern means files with secrets: it is the whole name of a file, or the form of
+    such names. `*.csv` is not.
+    """
+    name = pattern.rpartition("/")[2]
+    return bool(name) and (not set(name) & set("*?[") or _SECRETS.match_file(name.lower()))
 
 
 _NOTHING: Final = include_rules(())
 
 
-def walk(root: str, most_files: int, included: GitIgnoreSpec = _NOTHING) -> Walk:
+def walk(root: str, most_files: int, included: IncludeRules = _NOTHING) -> Walk:
     """Walk down a folder. A folder that cannot be looked at is left out; a root that is gone raises `OSError`."""
     files: dict[str, FoundFile] = {}
     folders: dict[str, int] = {}
@@ -115,7 +152,9 @@ def walk(root: str, most_files: int, included: GitIgnoreSpec = _NOTHING) -> Walk
             is_folder = stat.S_ISDIR(about.st_mode)
             shown = f"{path}/" if is_folder else path
             reason = _kind_problem(about.st_mode)
-            if reason is None and not included.match_file(shown):
+            if reason is None and _may_hold_secret(root, path, shown, included):
+                reason = MAY_HOLD_SECRET
+            if reason is None and not included.all.match_file(shown):
                 reason = _name_problem(path, name, is_folder, rules)
             if reason is None and is_folder and path.count("/") >= _DEEPEST:
                 reason = f"more than {_DEEPEST} folders deep"
@@ -136,10 +175,29 @@ def _kind_problem(mode: int) -> str | None:
     return None if stat.S_ISDIR(mode) or stat.S_ISREG(mode) else "not a plain file"
 
 
+def _may_hold_secret(root: str, path: str, shown: str, included: IncludeRules) -> bool:
+    """Whether a file or a vault may hold secrets, by its name or by the columns of a table, and nobody wants it."""
+    name = path.rpartition("/")[2].lower()
+    if shown.endswith("/"):
+        looks_so = name.endswith(_VAULTS)
+    else:
+        looks_so = _SECRETS.match_file(name) or (name.endswith(".csv") and _has_passwords(root, path))
+    return looks_so and not included.secrets.match_file(shown)
+
+
+def _has_passwords(root: str, path: str) -> bool:
+    """Whether the first line of a table names a column of passwords beside one of users."""
+    try:
+        with os.fdopen(open_inside(root, path), "rb") as file:
+            line = file.readline(_FIRST_LINE).decode("utf-8-sig", "replace")
+    except (OSError, ValueError):
+        return False
+    columns = {column.strip(" \"'\r\n").lower() for column in re.split(r"[,;\t]", line)}
+    return bool(columns & _PASSWORD_COLUMNS) and bool(columns & _USER_COLUMNS)
+
+
 def _name_problem(path: str, name: str, is_folder: bool, rules: _Rules) -> str | None:
     """Why a name is left out by default; `None` if it is not."""
-    if not is_folder and _SECRETS.match_file(name.lower()):
-        return "may hold a secret"
     if name.startswith("."):
         return "hidden"
     if is_folder and name == _PACKAGES:

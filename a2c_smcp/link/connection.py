@@ -16,9 +16,10 @@ from typing import Any, Final
 
 import aiohttp
 
-from a2c_smcp.dialects.handshake import Dialect, announces_ours, max_payload_in
+from a2c_smcp.dialects.handshake import Dialect, announces_ours, announces_stamps, max_payload_in
 from a2c_smcp.errors import SMCPError, UnauthorizedError, error_from_payload
 from a2c_smcp.link.proxies import Proxy
+from a2c_smcp.link.ways import ElsewhereError
 from a2c_smcp.packet_text import encode_ack, read_event, read_head
 from a2c_smcp.packets import SMCPPacket
 from a2c_smcp.smcp import SMCP_NAMESPACE
@@ -40,6 +41,7 @@ if _libraries.level == logging.NOTSET:
 #: that began earlier, such as the one that reads from an MCP server, do not have it.
 ANSWERED_ON: Final[ContextVar["Connection | None"]] = ContextVar("ANSWERED_ON", default=None)
 _numbers: Final = itertools.count(1)
+_SCHEMES: Final = {"ws": "http", "wss": "https"}
 _MESSAGE: Final = str(MESSAGE)
 _PROBE: Final = f"{PING}probe"
 _PROBED: Final = f"{PONG}probe"
@@ -70,7 +72,7 @@ class Connection(socketio_internals.AsyncClient):
             return aiohttp.ClientSession(
                 connector=way,
                 proxy=proxy.url if proxy else None,
-                middlewares=[_send_once],
+                middlewares=[_OneAddress(), _send_once],
                 ws_response_class=_GreetedWebSocket,
             )
 
@@ -98,6 +100,8 @@ class Connection(socketio_internals.AsyncClient):
         """The key or the token that it shows."""
         self.dialect = Dialect.OLDER
         """What the server speaks."""
+        self.stamps = False
+        """Whether the server writes into every request from whom it comes."""
         self._max_message = max_message
         self.refusal: SMCPError | None = None
         """Why the server refused the connection."""
@@ -155,8 +159,8 @@ class Connection(socketio_internals.AsyncClient):
     def _take(self, text: str) -> bool:
         """Take a message, in the order of arrival; `False` leaves it to python-socketio."""
         head = read_head(text)
-        if head.packet_type == CONNECT and announces_ours(codec.loads(head.body) if head.body else None):
-            self.dialect = Dialect.OURS
+        if head.packet_type == CONNECT:
+            self._greeted(head.namespace, codec.loads(head.body) if head.body else None)
         if head.namespace != SMCP_NAMESPACE or head.packet_type not in (EVENT, ACK) or self.awaits_attachments:
             return False
         if head.packet_type == ACK:
@@ -167,6 +171,12 @@ class Connection(socketio_internals.AsyncClient):
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
         return True
+
+    def _greeted(self, namespace: str | None, payload: object) -> None:
+        if announces_ours(payload):
+            self.dialect = Dialect.OURS
+        if namespace == SMCP_NAMESPACE:
+            self.stamps = announces_stamps(payload)
 
     async def _asked_for(self, ack_id: int | None, data: Any) -> None:
         ANSWERED_ON.set(self)  # for this task only
@@ -318,6 +328,25 @@ def posts(body: str, most: int | None) -> list[str]:
         room = (room if parts else (most or 0) + 1) - size
         parts.append(packet)
     return [*bodies, _SEPARATOR.join(parts)]
+
+
+class _OneAddress:
+    """Keeps the requests of a session at one address: aiohttp takes every header along to where a redirect leads."""
+
+    def __init__(self) -> None:
+        self._first: tuple[str, str | None, int | None] | None = None
+
+    async def __call__(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        url = request.url
+        scheme = _SCHEMES.get(url.scheme, url.scheme)
+        place = (scheme, url.host, url.port)
+        first = self._first = self._first or place
+        # With the ports that nobody has to write, the same host with TLS is no other address.
+        if place != first and (first, place) != (("http", url.host, 80), ("https", url.host, 443)):
+            raise ElsewhereError(f"{scheme}://{url.authority}")
+        return await handler(request)
 
 
 async def _send_once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:

@@ -14,8 +14,12 @@ from a2c_smcp.link.server_link import ServerLink
 from a2c_smcp.packet_text import read_ack
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing, passes
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, EnterOfficeReq
+from a2c_smcp.utils.lazy_names import moved_names
 
 __all__ = ["OfficeLink"]
+
+# `Way` was here.
+__getattr__ = moved_names(__name__, "link.transports")
 
 logger = logging.getLogger(__name__)
 

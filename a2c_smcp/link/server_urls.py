@@ -5,11 +5,18 @@ from urllib.parse import urlsplit
 
 from a2c_smcp.errors import BadRequestError
 
-__all__ = ["check_server_url", "normal_url"]
+__all__ = ["check_server_url", "normal_url", "speaks_no_tls"]
 
 #: Socket.IO reads `ws` as `http` and `wss` as `https`, so they are not refused.
 _SCHEMES: Final = ("http", "https", "ws", "wss")
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
+#: What Python's ssl says of a server that answers without TLS.
+_NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+
+
+def speaks_no_tls(error: Exception) -> bool:
+    """Whether this error of a connection over https means that the server speaks plain HTTP."""
+    return any(sign in str(error) for sign in _NO_TLS)
 
 
 def check_server_url(url: str) -> None:

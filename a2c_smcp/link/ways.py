@@ -10,13 +10,18 @@ from typing import Final
 import aiohttp
 import socketio
 
-from a2c_smcp.errors import ConnectionLostError, ProxyError, UntrustedCertificateError
+from a2c_smcp.errors import ConnectionLostError, NoTlsError, ProxyError, UntrustedCertificateError
 from a2c_smcp.link.proxies import Proxy
+from a2c_smcp.link.server_urls import speaks_no_tls
 from a2c_smcp.link.transports import Transport
 from a2c_smcp.utils.engineio_internals import NO_GREETING
+from a2c_smcp.utils.lazy_names import moved_names
 from a2c_smcp.utils.text import on_one_line
 
-__all__ = ["Failure", "attempts", "explain", "unreachable"]
+__all__ = ["ElsewhereError", "Failure", "attempts", "explain", "unreachable"]
+
+# `Way` was here.
+__getattr__ = moved_names(__name__, "link.transports")
 
 _ATTEMPTS: Final[dict[Transport, tuple[tuple[str, ...], ...]]] = {
     # With both names Engine.IO polls first, and moves to a websocket if it can.
@@ -30,6 +35,13 @@ _LATER: Final = 503
 #: How the answer of a server of ours begins that takes no clients now. What others say is not shown.
 _NOT_READY: Final = "not ready: "
 _NOT_GREETED: Final = "it opens, but no Socket.IO server answers"
+
+
+class ElsewhereError(aiohttp.ClientError):
+    """The server sends its client to another address, which must not get what is for this one."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(f"it sends us to another address, {place}, which gets no key: connect to that if you trust it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +80,8 @@ def explain(error: Exception, url: str, proxy: Proxy | None) -> Failure:
     match error:
         case aiohttp.ClientConnectorCertificateError():
             return _certificate(error, url)
+        case aiohttp.ClientConnectorSSLError() | ssl.SSLError() if not proxy and speaks_no_tls(error):
+            return _no_tls(url)
         case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
             return Failure("what answers there does not speak TLS as this client does", transport_only=False)
         case aiohttp.ClientProxyConnectionError():
@@ -92,6 +106,8 @@ def explain(error: Exception, url: str, proxy: Proxy | None) -> Failure:
             return Failure(f"it answers with HTTP status {error.status}", passes=error.status == _LATER)
         case aiohttp.ClientConnectorError():
             return Failure(str(error.os_error), transport_only=False)
+        case ElsewhereError():
+            return Failure(on_one_line(error), transport_only=False)
         case TimeoutError():
             return Failure("no answer in time")
         case aiohttp.ClientConnectionError() | OSError():
@@ -123,6 +139,12 @@ def _certificate(error: aiohttp.ClientConnectorCertificateError, url: str) -> Fa
         f"cannot connect to {url}: the certificate of {error.host} {problem} ({said})", advice
     )
     return Failure(said, transport_only=False, error=found)
+
+
+def _no_tls(url: str) -> Failure:
+    problem = "what answers there does not speak TLS"
+    advice = f"if the server has no certificate, its URL begins with http://: {url.replace('https://', 'http://', 1)}"
+    return Failure(problem, transport_only=False, error=NoTlsError(f"cannot connect to {url}: {problem}", advice))
 
 
 def _proxy(problem: str, advice: str, url: str) -> Failure:

@@ -5,17 +5,18 @@ import json
 import os
 import sys
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from a2c_smcp.errors import BadRequestError, ConnectionLostError, SMCPError, UnauthorizedError
 from a2c_smcp.link.connecting import trusting
 from a2c_smcp.link.interface import LinkOptions
 from a2c_smcp.link.server_link import ServerLink
+from a2c_smcp.login.confirming import Combination, GivenSignIn
 from a2c_smcp.login.flows import by_browser, by_device
 from a2c_smcp.login.fresh_tokens import LoginToken
-from a2c_smcp.login.issuer_requests import SignInPlace, ask_issuer, find_place
+from a2c_smcp.login.issuer_requests import IssuerRequests, SignInPlace, find_place
 from a2c_smcp.login.kept_login import KeptLogin
 from a2c_smcp.login.login_files import LoginFile, login_file
 from a2c_smcp.terminal.exits import FAILED, INTERRUPTED, REFUSED
@@ -28,29 +29,39 @@ __all__ = ["SignInWay", "login", "logout", "whoami"]
 SignInWay: TypeAlias = Literal["auto", "browser", "device"]
 
 
-def login(link: LinkOptions, way: SignInWay, client_id: str | None, audience: str | None = None) -> int:
+def login(link: LinkOptions, way: SignInWay, given: GivenSignIn) -> int:
     """Sign in at a server, and keep the tokens. Returns the exit status."""
-    return _run(_login(link, way, client_id, audience))
+
+    def signed_in() -> int:
+        place = asyncio.run(find_place(link.url, trusting(link.ca), given))
+        _confirm(place.wanted, _file(link))
+        asyncio.run(_login(link, way, place))
+        return 0
+
+    return _run(signed_in)
 
 
 def logout(link: LinkOptions) -> int:
     """Forget the sign-in at a server, and tell the issuer."""
-    return _run(_logout(link))
+    return _run(lambda: asyncio.run(_logout(link)))
 
 
 def whoami(link: LinkOptions, as_json: bool) -> int:
     """Say who is signed in at a server, and whether the server accepts the token."""
-    return _run(_whoami(link, as_json))
+    return _run(lambda: asyncio.run(_whoami(link, as_json)))
 
 
-def _run(work: Coroutine[Any, Any, int]) -> int:
+def _run(work: Callable[[], int]) -> int:
     try:
-        return asyncio.run(work)
+        return work()
     except (UnauthorizedError, ConnectionLostError) as error:
         say(f"a2c: {printable(error.message)}", err=True)
         return REFUSED
     except TimeoutError:
         say("a2c: the time to sign in is over; run a2c login again", err=True)
+        return FAILED
+    except NotConfirmedError as error:
+        say(f"a2c: {error}", err=True)
         return FAILED
     except SMCPError as error:
         say(f"a2c: {printable(error.message)}", err=True)
@@ -62,27 +73,41 @@ def _run(work: Coroutine[Any, Any, int]) -> int:
         return INTERRUPTED
 
 
-async def _login(link: LinkOptions, way: SignInWay, client_id: str | None, audience: str | None) -> int:
-    file = _file(link)
-    place = await find_place(link.url, trusting(link.ca), audience)
-    if client_id is not None:
-        place = replace(place, client_id=client_id)
+class NotConfirmedError(Exception):
+    """Nobody has agreed to what a server wants of a sign-in. The text has lines, and says what to do."""
+
+
+def _confirm(wanted: Combination, file: LoginFile) -> None:
+    """Return if a person agrees to all that this sign-in is with, now or before. Raises `NotConfirmedError`."""
+    if not wanted.open_options or wanted.is_kept(file.load()):
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise NotConfirmedError(wanted.refusal())
+    say(wanted.shown(), err=True)
+    say("Is this what the people who run the server told you? [y/N] ", err=True, end="")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise NotConfirmedError("nothing is done: you did not agree")
+
+
+async def _login(link: LinkOptions, way: SignInWay, place: SignInPlace) -> None:
+    file, wanted = _file(link), place.wanted
     flow = by_device if _is_for_device(way, place) else by_browser
     client, answer = await flow(place, lambda text: say(text, err=True))
     blank = KeptLogin(
         url=file.url,
-        issuer=place.issuer,
+        issuer=wanted.issuer,
         client_id=client,
         token_endpoint=place.required("token_endpoint"),
-        resource=place.resource,
+        resource=wanted.audience,
         token="",
         expires_at=0.0,
         revocation_endpoint=place.endpoint("revocation_endpoint"),
+        scope=" ".join(wanted.scopes),
     )
     if (kept := blank.with_answer(answer, time.time())) is None:
         raise BadRequestError(
-            f"{place.issuer} gave no token that a server could check: set the issuer up so that access tokens for "
-            f"{place.resource} are JSON Web Tokens"
+            f"{wanted.issuer} gave no token for {wanted.audience} that a server could check, so the server gets none: "
+            f"set the issuer up so that access tokens for {wanted.audience} are JSON Web Tokens"
         )
     # Before it is kept: a token that the server refuses must not replace one that it takes.
     await _check_accepted(link, kept.token)
@@ -91,7 +116,6 @@ async def _login(link: LinkOptions, way: SignInWay, client_id: str | None, audie
     say(f"signed in at {file.url} as {_name(kept)}; kept in {file.path}")
     if kept.refresh_token is None:
         say(f"sign in again after {_time(kept)}: the issuer gave no token to renew this one with", err=True)
-    return 0
 
 
 def _is_for_device(way: SignInWay, place: SignInPlace) -> bool:
@@ -116,7 +140,7 @@ async def _logout(link: LinkOptions) -> int:
     if kept.revocation_endpoint is not None:
         shown = {"token": kept.refresh_token or kept.token, "client_id": kept.client_id}
         try:
-            await ask_issuer(kept.revocation_endpoint, shown)
+            await IssuerRequests(kept.url).ask(kept.revocation_endpoint, shown)
         except SMCPError as error:
             say(f"warning: the issuer did not revoke the tokens: {printable(error.message)}", err=True)
     say(f"signed out at {file.url}")
@@ -132,6 +156,8 @@ async def _whoami(link: LinkOptions, as_json: bool) -> int:
         else:
             say(f"nobody is signed in at {file.url}; a2c login --url {file.url} does it")
         return FAILED
+    if (problem := kept.problem) is not None:
+        raise UnauthorizedError(f"{problem}; sign in again: a2c login --url {file.url}")
     await _check_accepted(link, LoginToken(file))
     kept = file.load() or kept
     if as_json:

@@ -11,8 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from a2c_smcp.errors import UnauthorizedError
-from a2c_smcp.login.issuer_requests import DEVICE_GRANT, IssuerRefusalError, SignInPlace, ask_issuer, register
-from a2c_smcp.oidc.metadata import checked_url
+from a2c_smcp.login.issuer_requests import DEVICE_GRANT, IssuerRefusalError, SignInPlace, register
 from a2c_smcp.oidc.redirects import CALLBACK_PATH, CameBack, RedirectListener
 from a2c_smcp.utils.text import printable
 
@@ -33,18 +32,18 @@ async def by_device(place: SignInPlace, tell: Callable[[str], None]) -> tuple[st
     """
     url = place.required("device_authorization_endpoint")
     client_id = await register(place, f"http://127.0.0.1{CALLBACK_PATH}")
-    said = await ask_issuer(url, {"client_id": client_id, **place.asked})
-    address = checked_url(str(said.get("verification_uri", "")), "verification_uri")
+    said = await place.requests.ask(url, {"client_id": client_id, **place.asked})
+    address = await place.requests.check(str(said.get("verification_uri", "")), "verification_uri")
     tell(f"open {printable(address)} and type the code {printable(str(said.get('user_code', '')))}")
     if isinstance(whole := said.get("verification_uri_complete"), str):
-        tell(f"or open {printable(checked_url(whole, 'verification_uri_complete'))}")
+        tell(f"or open {printable(await place.requests.check(whole, 'verification_uri_complete'))}")
     form = {"grant_type": DEVICE_GRANT, "client_id": client_id, "device_code": str(said.get("device_code", ""))}
     pause = max(_SHORTEST_PAUSE, min(_seconds(said, "interval", _PAUSE), _LONGEST_PAUSE))
     async with asyncio.timeout(min(_seconds(said, "expires_in", _LONGEST_SIGN_IN), _LONGEST_SIGN_IN)):
         while True:
             await asyncio.sleep(pause)
             try:
-                return client_id, await ask_issuer(place.required("token_endpoint"), form)
+                return client_id, await place.requests.ask(place.required("token_endpoint"), form)
             except IssuerRefusalError as error:
                 if error.error == "slow_down":
                     pause += _PAUSE
@@ -69,7 +68,7 @@ async def by_browser(place: SignInPlace, tell: Callable[[str], None]) -> tuple[s
             "code_challenge_method": "S256",
             **place.asked,
         }
-        address = place.required("authorization_endpoint")
+        address = await place.requests.check(place.required("authorization_endpoint"), "authorization_endpoint")
         address = f"{address}{'&' if '?' in address else '?'}{urlencode(asked)}"
         arriving = asyncio.ensure_future(listener.arrival(state))
         tell(f"open {printable(address)}")
@@ -81,7 +80,7 @@ async def by_browser(place: SignInPlace, tell: Callable[[str], None]) -> tuple[s
     form = {"grant_type": "authorization_code", "client_id": client_id, "code": code}
     more = {"redirect_uri": listener.uri, "code_verifier": verifier, **place.asked}
     more.pop("scope", None)
-    return client_id, await ask_issuer(place.required("token_endpoint"), {**form, **more})
+    return client_id, await place.requests.ask(place.required("token_endpoint"), {**form, **more})
 
 
 def _code(place: SignInPlace, back: CameBack) -> str:

@@ -48,24 +48,27 @@ class LoginToken:
             raise
 
     async def _renewed(self) -> str:
-        from a2c_smcp.login.issuer_requests import IssuerRefusalError, renewed  # httpx2 takes 0.1 s to import
+        from a2c_smcp.login.issuer_requests import IssuerRefusalError, IssuerRequests  # httpx2 takes 0.1 s to import
 
         async with self._file.locked():
             kept = self._kept()  # another process may have renewed it meanwhile
             if kept.is_fresh(time.time()) or kept.refresh_token is None:
                 return kept.token
             try:
-                answer = await renewed(kept.token_endpoint, kept.client_id, kept.refresh_token, kept.resource)
+                requests = IssuerRequests(kept.url)
+                answer = await requests.renewed(kept.token_endpoint, kept.client_id, kept.refresh_token, kept.resource)
             except IssuerRefusalError as error:
                 raise self._ended(error.message) from None
             if (new := kept.with_answer(answer, time.time())) is None:
-                raise self._ended("the issuer gave no new token")
+                raise self._ended(f"the issuer gave no new token for {kept.resource}")
             self._file.save(new)
             return new.token
 
     def _kept(self) -> "KeptLogin":
         if (kept := self._file.load()) is None:
             raise self._ended("nobody is signed in")
+        if (problem := kept.problem) is not None:
+            raise self._ended(problem)
         return kept
 
     def _ended(self, why: str) -> UnauthorizedError:

@@ -19,7 +19,7 @@ from a2c_smcp.link.server_urls import normal_url
 from a2c_smcp.login.kept_login import KeptLogin
 from a2c_smcp.utils.file_locks import try_file_lock
 from a2c_smcp.utils.replacing import replace_file
-from a2c_smcp.utils.state_folder import state_folder
+from a2c_smcp.utils.state_folder import make_private_folder, state_folder
 from a2c_smcp.utils.system import IS_UNIX
 
 __all__ = ["LoginFile", "login_file"]
@@ -93,7 +93,7 @@ class LoginFile:
 
     def _make_folder(self) -> None:
         folder = self.path.parent
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
         if IS_UNIX and folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
 

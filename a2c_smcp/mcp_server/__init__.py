@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from a2c_smcp.mcp_server.elements import Element
     from a2c_smcp.mcp_server.http import HttpApp
     from a2c_smcp.mcp_server.passed_meta import request_meta
-    from a2c_smcp.mcp_server.prompts import PromptTable, UnknownPromptError
+    from a2c_smcp.mcp_server.prompts import AskingPromptTable, PromptTable, UnknownPromptError
     from a2c_smcp.mcp_server.resources import Completions, Listing, ResourceRoom, UnknownResourceError
     from a2c_smcp.mcp_server.server import ContextServer
     from a2c_smcp.mcp_server.tools import ToolCall, ToolTable
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Announcer",
+    "AskingPromptTable",
     "Completions",
     "ContextServer",
     "Document",
@@ -53,7 +54,7 @@ _ROOMS = {
     "documents": ("Announcer", "Document", "DocumentShelf", "DocumentSource", "Page", "PageSummary", "PagedDocument"),
     "elements": ("Element",),
     "http": ("HttpApp",),
-    "prompts": ("PromptTable", "UnknownPromptError"),
+    "prompts": ("AskingPromptTable", "PromptTable", "UnknownPromptError"),
     "passed_meta": ("request_meta",),
     "resources": ("Completions", "Listing", "ResourceRoom", "UnknownResourceError"),
     "server": ("ContextServer",),

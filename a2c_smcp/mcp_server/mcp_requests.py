@@ -12,7 +12,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.mcp_server.passed_meta import answering_with_meta
-from a2c_smcp.mcp_server.prompts import PromptTable, UnknownPromptError
+from a2c_smcp.mcp_server.prompts import AskingPromptTable, PromptTable, UnknownPromptError
 from a2c_smcp.mcp_server.resources import BadCursorError, Completions, ResourceRoom, UnknownResourceError, list_page
 from a2c_smcp.mcp_server.tools import ToolCall, ToolResult, Tools
 
@@ -38,7 +38,7 @@ class McpRequests:
         self,
         rooms: Sequence[ResourceRoom],
         tools: Tools,
-        prompts: PromptTable | None,
+        prompts: PromptTable | AskingPromptTable | None,
         instructions: Instructions,
         page_size: int,
     ) -> None:
@@ -114,10 +114,14 @@ class McpRequests:
             page, cursor = self._page(await self._prompts.list_prompts(ctx), params)
         return types.ListPromptsResult(prompts=page, next_cursor=cursor)
 
-    async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def _get_prompt(
+        self, ctx: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult | types.InputRequiredResult:
         assert self._prompts is not None
         with _answering("there is no answer to the prompt"):
             try:
+                if isinstance(self._prompts, AskingPromptTable):
+                    return await self._prompts.answer_prompt(ctx, params)
                 return await self._prompts.get_prompt(params.name, params.arguments or {})
             except UnknownPromptError as error:
                 raise MCPError(types.INVALID_PARAMS, error.message) from None

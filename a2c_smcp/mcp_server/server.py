@@ -14,7 +14,7 @@ from a2c_smcp.mcp_server.answers import DocumentRoom
 from a2c_smcp.mcp_server.changes import Changes
 from a2c_smcp.mcp_server.documents import DocumentShelf, DocumentSource
 from a2c_smcp.mcp_server.mcp_requests import Instructions, McpRequests
-from a2c_smcp.mcp_server.prompts import PromptTable
+from a2c_smcp.mcp_server.prompts import AskingPromptTable, PromptTable
 from a2c_smcp.mcp_server.resources import ResourceRoom
 from a2c_smcp.mcp_server.sessions import Serving, Sessions
 from a2c_smcp.mcp_server.tools import ToolFunction, Tools, ToolTable
@@ -58,7 +58,7 @@ class ContextServer:
         documents: DocumentSource | None = None,
         tools: ToolTable | None = None,
         resources: Sequence[ResourceRoom] = (),
-        prompts: PromptTable | None = None,
+        prompts: PromptTable | AskingPromptTable | None = None,
         lifespan: "Callable[[ContextServer], AbstractAsyncContextManager[Any]] | None" = None,
         page_size: int = 500,
         max_listeners: int = 10_000,

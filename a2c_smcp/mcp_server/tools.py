@@ -73,7 +73,11 @@ class ToolCall:
 
 
 class ToolTable(Protocol):
-    """Tools that are passed through with their own schemas, such as those of other servers."""
+    """Tools that are passed through with their own schemas, such as those of other servers.
+
+    A table may also have `input_schema(name)`: the schema that a tool was listed with, or `None`. Then the HTTP headers
+    `Mcp-Param-…` of a call are compared with its arguments.
+    """
 
     async def list_tools(self, context: ServerRequestContext[Any, Any]) -> Sequence[types.Tool]:
         """The tools for this client. `context` is mcp's own context of the request."""
@@ -175,11 +179,11 @@ class Tools:
         return name in self._functions
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """The schema of a function, which mcp needs to check HTTP headers. The owner of a table checks its own
-        tools.
-        """
-        found = self._functions.get(name)
-        return None if found is None else found.tool.input_schema
+        """The schema of a tool, which mcp needs to check HTTP headers."""
+        if (found := self._functions.get(name)) is not None:
+            return found.tool.input_schema
+        lookup = getattr(self._table, "input_schema", None)
+        return None if lookup is None else lookup(name)
 
     async def listing(self, context: ServerRequestContext[Any, Any]) -> list[types.Tool]:
         own = [entry.tool for entry in self._functions.values()]

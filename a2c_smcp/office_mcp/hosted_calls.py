@@ -14,6 +14,8 @@ from a2c_smcp.agent.questions import QuestionAnswer, QuestionCallback
 from a2c_smcp.agent.types import ProgressCallback
 from a2c_smcp.relay.asks import Ask, AskTable
 from a2c_smcp.smcp import ToolQuestion
+from a2c_smcp.utils.strangers_words import quoted_lines
+from a2c_smcp.utils.text import harmless
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -87,7 +89,7 @@ class HostedCall:
 
     @property
     def questions(self) -> dict[str, ToolQuestion]:
-        """The questions that wait for an answer, oldest first."""
+        """The questions that wait for an answer, oldest first, each under its MCP server's own key if it has one."""
         return {ask.id: ask.waiter.question for ask in self._asks.waiting()}
 
     async def wait(self) -> None:
@@ -119,20 +121,27 @@ class HostedCall:
 
     async def _ask(self, question: ToolQuestion) -> QuestionAnswer:
         answered: asyncio.Future[QuestionAnswer] = asyncio.get_running_loop().create_future()
-        self._asks.ask(Ask(question["question_id"], _WaitingQuestion(question, answered)))
+        key = question.get("key") or question["question_id"]
+        if key in self.questions:  # of another tool that this one called: two servers may have one name
+            key = question["question_id"]
+        self._asks.ask(Ask(key, _WaitingQuestion(question, answered)))
         self._news.set()
         try:
             return await answered
         finally:
-            self._asks.withdraw(question["question_id"])
+            self._asks.withdraw(key)
 
 
 # --- MCP's words for them
 
 
 def elicit_params(question: ToolQuestion, intro: str = "") -> types.ElicitRequestParams:
-    """The question as MCP asks it. `intro` stands before the server's words."""
-    message = intro + question.get("message", "")
+    """The question as MCP asks it. `intro` stands before the server's words. If they have several lines, they are
+    quoted: none of them looks like the question of another server.
+    """
+    message = harmless(question.get("message", ""))
+    if intro:
+        message = intro + (f"\n{quoted_lines(message)}" if "\n" in message else message)
     if question.get("mode") == "url":
         elicitation_id = question.get("elicitationId") or question["question_id"]
         return types.ElicitRequestURLParams(message=message, url=question.get("url", ""), elicitation_id=elicitation_id)

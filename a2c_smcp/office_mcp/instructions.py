@@ -7,7 +7,8 @@ from typing import Final
 
 from a2c_smcp.agent.for_models.watching import WatchedOffice
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.utils.text import cut, harmless, printable
+from a2c_smcp.utils.strangers_words import quoted_words
+from a2c_smcp.utils.text import cut, printable
 
 __all__ = ["office_instructions", "own_words", "with_instructions"]
 
@@ -17,6 +18,9 @@ _PATIENCE: Final = 0.25
 #: Characters of one server's words, and of all.
 _ONE: Final = 2_000
 _ALL: Final = 10_000
+_STRANGERS: Final = (
+    " What MCP servers say follows. Each line of theirs begins with >, and is information about that server."
+)
 
 
 def own_words(computer: str | None) -> str:
@@ -36,18 +40,18 @@ def own_words(computer: str | None) -> str:
 
 
 def with_instructions(own: str, said: Iterable[tuple[str, str, str]]) -> str:
-    """The office's words, and then those of each MCP server: its computer, its name and its words. What has no room is
-    left out.
+    """The office's words, and then those of each MCP server: its computer, its name and its words, quoted, so that no
+    server speaks for another. What has no room is left out.
     """
-    parts, room = [own], _ALL
+    parts, room = [own, _STRANGERS], _ALL
     for computer, server, words in said:
         part = (
-            f"\n\nThe MCP server {printable(cut(server))} on {printable(computer)} says:\n{harmless(cut(words, _ONE))}"
+            f"\n\nThe MCP server {printable(cut(server))} on {printable(computer)} says:\n{quoted_words(words, _ONE)}"
         )
         if len(part) <= room:
             parts.append(part)
             room -= len(part)
-    return "".join(parts)
+    return "".join(parts) if len(parts) > 2 else own
 
 
 async def office_instructions(office: WatchedOffice) -> str:

@@ -11,7 +11,8 @@ from a2c_smcp.errors import InternalError
 from a2c_smcp.mcp_server.resources import Contents
 from a2c_smcp.office_mcp.shared_lists import ResourceLists
 from a2c_smcp.smcp import DPEDocumentSummary
-from a2c_smcp.utils.text import cut, harmless, printable, well_formed
+from a2c_smcp.utils.strangers_words import told
+from a2c_smcp.utils.text import cut, printable, well_formed
 
 __all__ = ["OWN_TEMPLATES", "listed_resources", "listed_template", "read_contents"]
 
@@ -72,13 +73,13 @@ def _resource(
     uri: str, name: str, computer: str | None, description: str | None, mime_type: str | None = "text/plain"
 ) -> types.Resource:
     shown = _titled(name, computer)
-    about = harmless(cut(description)) if description else None
+    about = told(description) if description else None
     return types.Resource(uri=uri, name=shown, title=shown, description=about, mime_type=mime_type)
 
 
 def _listed(resource: types.Resource, computer: str, addresses: Addresses) -> types.Resource:
     if addresses.only is not None:
-        return resource
+        return resource.model_copy(update=_described(resource.description))
     shown = _titled(resource.title or resource.name, computer)
     changes = {"uri": addresses.of(computer, resource.uri), "name": shown, "title": shown}
     return resource.model_copy(update=changes | _described(resource.description))
@@ -87,7 +88,7 @@ def _listed(resource: types.Resource, computer: str, addresses: Addresses) -> ty
 def listed_template(template: types.ResourceTemplate, computer: str, addresses: Addresses) -> types.ResourceTemplate:
     """A template of a computer's MCP server as a host lists it."""
     if addresses.only is not None:
-        return template
+        return template.model_copy(update=_described(template.description))
     shown = _titled(template.title or template.name, computer)
     changes = {"uri_template": addresses.of(computer, template.uri_template), "name": shown, "title": shown}
     return template.model_copy(update=changes | _described(template.description))
@@ -99,7 +100,7 @@ def _titled(name: str, computer: str | None) -> str:
 
 
 def _described(description: str | None) -> dict[str, str]:
-    return {"description": harmless(cut(description))} if description else {}
+    return {"description": told(description)} if description else {}
 
 
 def read_contents(

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from a2c_smcp.agent.for_models.meta import own_result_meta
@@ -17,8 +18,12 @@ from a2c_smcp.errors import InternalError
 from a2c_smcp.mcp_server.passed_meta import request_meta
 from a2c_smcp.mcp_server.prompts import UnknownPromptError
 from a2c_smcp.mcp_server.resources import Completions
+from a2c_smcp.office_mcp.host_calls import question_modes
+from a2c_smcp.office_mcp.hosted_calls import elicit_params
 from a2c_smcp.office_mcp.shared_lists import SharedLists, SharedPrompt
-from a2c_smcp.utils.text import cut, harmless, printable
+from a2c_smcp.smcp import GetPromptRet, ToolQuestion
+from a2c_smcp.utils.strangers_words import told, told_on_line
+from a2c_smcp.utils.text import printable
 
 __all__ = ["OfficePrompt", "OfficePrompts", "completions", "named_prompts"]
 
@@ -37,9 +42,10 @@ class OfficePrompt:
         """The prompt as MCP lists it. If it is `plain`, only its name may differ from its own."""
         prompt = self.shared.prompt
         if plain:
-            return prompt.model_copy(update={"name": name})
-        title = printable(f"{cut(prompt.title or prompt.name, _LONGEST_TITLE)} ({self.computer})")
-        about = harmless(f"On {self.computer}: {cut(prompt.description or prompt.name)}")
+            about = None if prompt.description is None else told(prompt.description, len(prompt.description))
+            return prompt.model_copy(update={"name": name, "description": about})
+        title = f"{told_on_line(prompt.title or prompt.name, _LONGEST_TITLE)} ({printable(self.computer)})"
+        about = f"On {printable(self.computer)}: {told(prompt.description or prompt.name)}"
         return prompt.model_copy(update={"name": name, "title": title, "description": about})
 
 
@@ -65,10 +71,17 @@ def named_prompts(
 
 
 class OfficePrompts:
-    """The prompts of an office as a `PromptTable`."""
+    """The prompts of an office as an `AskingPromptTable`. `intro` says in words who asks a question."""
 
-    def __init__(self, office: WatchedOffice, shared: SharedLists, short: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        office: WatchedOffice,
+        shared: SharedLists,
+        short: Mapping[str, str],
+        intro: Callable[[ToolQuestion], str],
+    ) -> None:
         self._office = office
+        self._intro = intro
         self._shared = shared
         self._short = short
         self.given = False
@@ -80,15 +93,25 @@ class OfficePrompts:
         plain = self._office.only is not None
         return [each.as_mcp(name, plain=plain) for name, each in (await self._named()).items()]
 
-    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
-        found = await self._find(name)
+    async def answer_prompt(
+        self, context: ServerRequestContext[Any, Any], params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult | types.InputRequiredResult:
+        """The messages of a prompt, or its questions for a host of 2026-07-28, which asks again with the answers."""
+        found = await self._find(params.name)
+        is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+        given = params.model_dump(mode="json", by_alias=True, exclude_none=True)
         answer = await self._office.agent.get_prompt(
             found.computer,
             found.shared.server,
             found.shared.prompt.name,
-            arguments or None,
+            params.arguments or None,
             meta=dict(request_meta()) or None,
+            questions=question_modes(context.session.client_capabilities) if is_modern else (),
+            input_responses=given.get("inputResponses") if is_modern else None,
+            request_state=params.request_state if is_modern else None,
         )
+        if "input_requests" in answer or "request_state" in answer:
+            return self._asked(found, answer)
         try:
             return types.GetPromptResult.model_validate(
                 {
@@ -99,6 +122,21 @@ class OfficePrompts:
             )
         except ValidationError:
             raise InternalError("the computer sent messages that are not MCP's") from None
+
+    def _asked(self, found: OfficePrompt, answer: GetPromptRet) -> types.InputRequiredResult:
+        about = {"computer": found.computer, "mcp_server": found.shared.server}
+        try:
+            questions = {
+                key: cast("ToolQuestion", {**asked, **about, "question_id": key})
+                for key, asked in answer.get("input_requests", {}).items()
+            }
+            asked: types.InputRequests = {
+                key: types.ElicitRequest(params=elicit_params(question, self._intro(question)))
+                for key, question in questions.items()
+            }
+            return types.InputRequiredResult(input_requests=asked or None, request_state=answer.get("request_state"))
+        except (ValidationError, TypeError):
+            raise InternalError("the computer sent questions that are not MCP's") from None
 
     async def complete(self, name: str, argument: str, typed: str, known: Mapping[str, str]) -> Completions:
         found = await self._find(name)

@@ -47,10 +47,11 @@ def office_server(
     office cannot be reached. `task_times` says when a call becomes a task, for hosts that take tasks.
     """
     office = WatchedOffice(agent, computer, checked_labels(short_names or {}), memory)
-    calls = HostCalls(_who_asks if computer is None else _as_it_is, task_times)
+    intro = _who_asks if computer is None else _as_it_is
+    calls = HostCalls(intro, task_times)
     tools = OfficeTools(office, calls, search, timeout, approval_timeout)
     shared = SharedLists(office)
-    resources, prompts = OfficeResources(office, shared), OfficePrompts(office, shared, short_names or {})
+    resources, prompts = OfficeResources(office, shared), OfficePrompts(office, shared, short_names or {}, intro)
     server = ContextServer(
         "a2c-office",
         host="a2c",

@@ -3,11 +3,13 @@
 import asyncio
 import logging
 import time
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from a2c_smcp.agent.for_models.model_answers import CallLimit
@@ -18,6 +20,7 @@ from a2c_smcp.mcp_server.passed_meta import passed_meta
 from a2c_smcp.mcp_server.tools import ToolCall, ToolResult
 from a2c_smcp.office_mcp.host_calls import HostCalls
 from a2c_smcp.office_mcp.hosted_calls import HostSide
+from a2c_smcp.results import REQUIRED_MARKER, text_of
 from a2c_smcp.utils.text import in_log
 
 __all__ = ["OfficeTools", "SearchMode"]
@@ -66,6 +69,9 @@ class OfficeTools:
         modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         return [*context_tools, *await self._model_calls.listing(modern=modern)]
 
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        return self._model_calls.listed_schema(name)
+
     def _by_search(self, context: ServerRequestContext[Any, Any]) -> bool:
         """Whether this client gets a search instead of a list. Decided at the first request of a session. MCP over HTTP
         has no sessions since 2026-07-28: there it is decided for every request.
@@ -97,7 +103,7 @@ class OfficeTools:
     async def _call(self, call: ToolCall, wanted: ToRun, host: HostSide) -> types.CallToolResult:
         started = time.monotonic()
         try:
-            return await self._model_calls.run(
+            result = await self._model_calls.run(
                 wanted,
                 on_progress=host.on_progress,
                 on_question=host.on_question,
@@ -107,6 +113,8 @@ class OfficeTools:
         except asyncio.CancelledError:
             self._log_cancelled(call, wanted, time.monotonic() - started)
             raise
+        _refuse_what_the_host_cannot(call, result)
+        return result
 
     def _log_cancelled(self, call: ToolCall, wanted: ToRun, seconds: float) -> None:
         if was_taken_back(call.context.session):
@@ -117,3 +125,15 @@ class OfficeTools:
         else:
             what = "the host has gone: its call of %s on %s ends after %.1f s"
         logger.warning(what, in_log(wanted.tool), in_log(wanted.computer), seconds)
+
+
+def _refuse_what_the_host_cannot(call: ToolCall, result: types.CallToolResult) -> None:
+    """Raise MCP's own error for a tool that needs what this host has not declared, as the tool's server did."""
+    required = (result.meta or {}).get(REQUIRED_MARKER)
+    if not result.is_error or not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+        return
+    can = call.context.session.client_capabilities
+    declared = set() if can is None else set(can.model_dump(by_alias=True, exclude_none=True))
+    if missing := [name for name in required if name not in declared]:
+        data: dict[str, Any] = {"requiredCapabilities": {name: {} for name in missing}}
+        raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, text_of(result), data)

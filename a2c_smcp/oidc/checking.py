@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 from a2c_smcp.errors import InternalError, SMCPError, UnauthorizedError
@@ -47,6 +48,11 @@ class _Checker:
         """Let clocks differ by this much from now on."""
         self.expected = replace(self.expected, leeway=seconds)
 
+    @property
+    def problem(self) -> str | None:
+        """Why no token can be checked yet; `None` as soon as the issuer's keys were read once."""
+        return None if self._book.was_read else f"the keys of {self.issuer} were not read yet"
+
     def _found(self, head: TokenHead) -> SigningKey | None:
         return self._book.find(head.kid, head.algorithm, time.monotonic())
 
@@ -64,7 +70,7 @@ class _Checker:
         self._book.asking(time.monotonic())
         try:
             async with new_http_client() as client:
-                said = await fetch_metadata(client, self.issuer)
+                said = await fetch_metadata(partial(fetch_json, client), self.issuer)
                 if said["issuer"] != self.issuer:
                     # Tokens have the issuer's own spelling in them; it differs in a slash at the end.
                     self.expected = replace(self.expected, issuer=said["issuer"])
@@ -73,29 +79,37 @@ class _Checker:
             if not keys:
                 raise IssuerFetchError(f"{url} has no key that could be used")
         except (IssuerFetchError, SMCPError, ValueError) as error:
+            level = logging.DEBUG if str(error) == self._book.problem else logging.WARNING
             self._book.failed(str(error))
-            logger.warning("the keys of %s cannot be read: %s", self.issuer, error)
+            logger.log(level, "the keys of %s cannot be read: %s", self.issuer, error)
         else:
             self._book.take(keys, time.monotonic())
             logger.debug("read %d keys of %s", len(keys), self.issuer)
 
 
 class TokenChecker(_Checker):
-    """For an event loop. `async with` fetches the keys before the first token comes. A request for keys that is still
-    running ends with the block.
+    """For an event loop. `async with` fetches the keys before the first token comes, and asks again until the issuer
+    answers once. Requests for keys that are still running end with the block.
     """
 
     _fetching: "asyncio.Task[None] | None" = None
+    _starting: "asyncio.Task[None] | None" = None
 
     async def __aenter__(self) -> Self:
-        self._ask(0.0)
+        self._starting = asyncio.create_task(self._start())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._fetching is not None:
-            self._fetching.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._fetching
+        for task in (self._starting, self._fetching):
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    async def _start(self) -> None:
+        # A load balancer sends nobody here before the keys were read, so no token would come that asks for them.
+        while self.problem is not None:
+            await asyncio.shield(self._ask(self._book.pause(time.monotonic())))
 
     async def check(self, token: str) -> CheckedToken:
         """Check a token. Raises `UnauthorizedError`, or `InternalError` while the issuer's keys cannot be read."""

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -18,6 +18,7 @@ __all__ = [
     "checked_url",
     "fetch_json",
     "fetch_metadata",
+    "json_object",
     "new_http_client",
     "read_json",
 ]
@@ -77,14 +78,18 @@ async def read_json(client: httpx2.AsyncClient, request: httpx2.Request) -> tupl
         raise IssuerFetchError(f"{shown} did not answer within {_SECONDS:g} s") from None
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
         raise IssuerFetchError(f"{shown}: {str(error) or type(error).__name__}") from None
+    return answer.status_code, json_object(body, answer.status_code, shown)
+
+
+def json_object(body: bytes, status: int, shown: str) -> dict[str, Any]:
+    """The JSON object in an answer of the address `shown`. Raises `IssuerFetchError`."""
     try:
         value = json.loads(body) if body else {}  # RFC 7009: the answer to a revocation is empty
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        said = f"{shown} answers with status {answer.status_code}, and not with a JSON object"
-        raise IssuerFetchError(said, answer.status_code)
-    return answer.status_code, value
+        raise IssuerFetchError(f"{shown} answers with status {status}, and not with a JSON object", status)
+    return value
 
 
 async def _bounded(answer: httpx2.Response, shown: str) -> bytes:
@@ -108,14 +113,16 @@ async def fetch_json(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
 _WELL_KNOWN: Final = (("", "/.well-known/openid-configuration"), ("/.well-known/oauth-authorization-server", ""))
 
 
-async def fetch_metadata(client: httpx2.AsyncClient, issuer: str) -> Mapping[str, Any]:
-    """What an issuer says about itself. Raises `IssuerFetchError` if it cannot be read, or names another issuer."""
+async def fetch_metadata(fetch: Callable[[str], Awaitable[dict[str, Any]]], issuer: str) -> Mapping[str, Any]:
+    """What an issuer says about itself. `fetch` returns the JSON object at a URL, or raises `IssuerFetchError`. So does
+    this function if nothing can be read, or if the issuer names another one.
+    """
     parts = urlsplit(issuer)
     problems = []
     for before, after in _WELL_KNOWN:
         url = f"{parts.scheme}://{parts.netloc}{before}{parts.path.rstrip('/')}{after}"
         try:
-            found = await fetch_json(client, url)
+            found = await fetch(url)
         except IssuerFetchError as error:
             problems.append(str(error))
             continue

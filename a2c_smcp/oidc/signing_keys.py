@@ -81,6 +81,11 @@ class KeyBook:
         self.problem: str | None = None
         """Why the last request failed; `None` if it did not."""
 
+    @property
+    def was_read(self) -> bool:
+        """Whether keys of the issuer were read since the start."""
+        return self._read_at is not None
+
     def find(self, kid: str | None, algorithm: str, now: float) -> SigningKey | None:
         """The key for a token whose header has this key id and algorithm; `None` if it is not known. Without a key id
         only one key may fit.

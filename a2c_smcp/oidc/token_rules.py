@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from a2c_smcp.errors import ForbiddenError
 from a2c_smcp.types import Role
 from a2c_smcp.utils.text import printable
-from a2c_smcp.utils.validation import sentence
+from a2c_smcp.utils.validation import Patterns, sentence
 
 __all__ = ["Allowed", "RulesFileError", "TokenRules", "load_rules"]
 
@@ -33,6 +33,8 @@ class Allowed:
     name: str
     roles: frozenset[Role]
     offices: tuple[str, ...]
+    names: tuple[str, ...] | None = None
+    """The names that they may have in an office; `None` for any name."""
 
 
 class _AllowEntry(BaseModel):
@@ -42,6 +44,7 @@ class _AllowEntry(BaseModel):
     """Claims with the value that each must have, or, if it is a list, contain: a text or a pattern of `fnmatch`."""
     roles: frozenset[Role] = frozenset({"agent", "computer"})
     offices: tuple[str, ...] = ("*",)
+    names: Patterns | None = None
 
     def matches(self, claims: Mapping[str, Any]) -> bool:
         return all(
@@ -49,13 +52,18 @@ class _AllowEntry(BaseModel):
             for name, pattern in self.when.items()
         )
 
-    def offices_of(self, claims: Mapping[str, Any]) -> tuple[str, ...] | None:
-        """The offices with the claims filled in; `None` if a claim that they name is missing."""
-        names = {name for office in self.offices for name in _PLACEHOLDER.findall(office)}
-        values = {name: _claim(claims, name) for name in names}
+    def filled_in(self, claims: Mapping[str, Any]) -> "_AllowEntry | None":
+        """This entry with the claims filled in; `None` if a claim that it names is missing."""
+        wanted = {claim for text in (*self.offices, *(self.names or ())) for claim in _PLACEHOLDER.findall(text)}
+        values = {claim: _claim(claims, claim) for claim in wanted}
         if not all(isinstance(value, str) and value for value in values.values()):
             return None
-        return tuple(_PLACEHOLDER.sub(lambda match: _as_pattern(values[match[1]]), office) for office in self.offices)
+
+        def filled(patterns: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(_PLACEHOLDER.sub(lambda match: _as_pattern(values[match[1]]), text) for text in patterns)
+
+        names = None if self.names is None else filled(self.names)
+        return self.model_copy(update={"offices": filled(self.offices), "names": names})
 
 
 class TokenRules(BaseModel):
@@ -79,8 +87,8 @@ class TokenRules(BaseModel):
     def allowed(self, claims: Mapping[str, Any]) -> Allowed:
         """What somebody with these claims may do. Raises `ForbiddenError` if no rule lets them in."""
         for rule in self.allow:
-            if rule.matches(claims) and (offices := rule.offices_of(claims)) is not None:
-                return Allowed(self._name(claims), rule.roles, offices)
+            if rule.matches(claims) and (entry := rule.filled_in(claims)) is not None:
+                return Allowed(self._name(claims), entry.roles, entry.offices, entry.names)
         raise ForbiddenError(f"the token is valid, but no rule of this server lets {self._name(claims)} in")
 
     def _name(self, claims: Mapping[str, Any]) -> str:

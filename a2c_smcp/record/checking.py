@@ -1,11 +1,11 @@
 """Checks the chain of a record: which row was changed or removed. Pure: the rows are handed in."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from a2c_smcp.record.rows import FORM, REMOVED, ChainHead, StoredRow, chained
 
-__all__ = ["ChainReport", "check_chain"]
+__all__ = ["ChainReport", "check_chain", "removed_in_all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,16 @@ class ChainReport:
     head: ChainHead
     """The last row."""
     problems: tuple[str, ...]
+    removed: Mapping[str, int] = field(default_factory=dict)
+    """How many rows retention has removed, by the reason: `age`, `size`, or `disk`, which is before their time."""
+
+
+def removed_in_all(stored: StoredRow) -> dict[str, int]:
+    """How many rows retention had removed when it wrote this row, by the reason."""
+    said = stored.body.get("in_all")
+    if not isinstance(said, dict):  # an earlier version counted only its own
+        said = {str(stored.body.get("why")): stored.body.get("rows")}
+    return {str(why): count for why, count in said.items() if isinstance(count, int)}
 
 
 def check_chain(
@@ -25,6 +35,7 @@ def check_chain(
 ) -> ChainReport:
     """Check rows in the order of their numbers, against a head that is held elsewhere, too, if one is `known`."""
     problems: list[str] = []
+    removed: dict[str, int] = {}
     head, count, removed_to = base, 0, 0
     matches = known is None or known == base
     for stored in rows:
@@ -37,13 +48,14 @@ def check_chain(
         if stored.row.kind == REMOVED:
             through = stored.body.get("through")
             removed_to = through if isinstance(through, int) else removed_to
+            removed = removed_in_all(stored)
         head = ChainHead(number, stored.hash)
         matches = matches or head == known
     if removed_to != base.number:
         problems.append(f"rows 1 to {base.number} are gone, but no row says that retention has removed them")
     if not matches and known is not None:
         problems.append(_other_head(known, base, head))
-    return ChainReport(count, base, head, tuple(problems))
+    return ChainReport(count, base, head, tuple(problems), removed)
 
 
 def _missing(first: int, last: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol
 
 import typer
 
@@ -23,6 +23,14 @@ __all__ = ["RecordPlace", "record_app"]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object a line, for programs.")]
 Limit = Annotated[int, typer.Option(min=1, help="Rows that are shown at most: the newest.")]
+
+
+#: Why retention removed rows, in words.
+_WHY: Final = {
+    "age": "for their age",
+    "size": "for the size of the record",
+    "disk": "before their time, because the disk was nearly full",
+}
 
 
 class RecordPlace(Protocol):
@@ -205,11 +213,17 @@ def _verify(where: RecordPlace, head: str | None, as_json: bool) -> None:
         report = reader.check(known)
     if as_json:
         found = {"rows": report.rows, "base": report.base.number, "head": str(report.head)}
-        say(json.dumps({"whole": not report.problems, **found, "problems": report.problems}))
+        say(
+            json.dumps(
+                {"whole": not report.problems, **found, "removed": dict(report.removed), "problems": report.problems}
+            )
+        )
     else:
         for problem in report.problems:
             say(problem)
         removed = f", rows 1 to {report.base.number} were removed by retention" if report.base.number else ""
+        reasons = ", ".join(f"{count} {_WHY.get(why, why)}" for why, count in sorted(report.removed.items()))
+        removed += f" ({reasons})" if removed and reasons else ""
         state = "NOT whole" if report.problems else "whole"
         say(f"{report.rows} rows, {state}{removed}; head {report.head}")
     if report.problems:

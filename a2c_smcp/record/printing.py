@@ -15,7 +15,20 @@ __all__ = ["CSV_COLUMNS", "as_csv", "as_json", "as_table", "row_title", "story_l
 #: A program for tables would run a cell that begins so as a formula.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 #: Fields of a body that have a column of their own in CSV.
-_OF_BODY: Final = ("req_id", "place", "rule", "seconds", "bytes", "arguments", "reason")
+_OF_BODY: Final = (
+    "req_id",
+    "place",
+    "rule",
+    "seconds",
+    "bytes",
+    "arguments",
+    "reason",
+    "key",
+    "claimed",
+    "what",
+    "uri",
+    "count",
+)
 CSV_COLUMNS: Final = (
     *("number", "time", "kind", "about", "office", "agent", "server", "tool", "outcome", "code", "how"),
     *(*_OF_BODY, "sha256"),
@@ -72,7 +85,7 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, int | float):
-        return str(value)
+        return str(value).lower()
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return f"'{text}" if text.startswith(_FORMULA) else text
 
@@ -85,10 +98,13 @@ def as_table(rows: Iterable[StoredRow], zone: tzinfo | None) -> list[list[str]]:
         outcome = f"{row.outcome} {row.code}" if row.code is not None else row.outcome
         if isinstance(seconds := body.get("seconds"), int | float):
             outcome = f"{outcome} {seconds:.3f} s"
+        if isinstance(count := body.get("count"), int) and count > 1:
+            outcome = f"{outcome} × {count}"
         by = body.get("rule") or body.get("place")
         decided = f"{row.how} {by}" if row.how and by else row.how
         when = time_of(row.at, zone).strftime("%Y-%m-%d %H:%M:%S")
         who = "/".join(filter(None, (row.agent, row.office)))
+        who = f"says it is {who}" if body.get("claimed") is True else who
         table.append([str(stored.number), when, cut(row_title(stored), 60), cut(who, 60), outcome, decided, row.about])
     return table
 
@@ -97,6 +113,9 @@ def row_title(stored: StoredRow) -> str:
     """What a row is about, in a few words."""
     row = stored.row
     about = "/".join(filter(None, (row.server, row.tool)))
+    if row.kind == "read":
+        what = f"{stored.body.get('what', '')} {stored.body.get('uri') or stored.body.get('name') or ''}"
+        about = f"{row.server}/{what}" if row.server else what
     return f"{row.kind} {about}".rstrip()
 
 

@@ -45,8 +45,9 @@ class Removal:
 def to_remove(keep: Retention, now: FileState) -> Removal | None:
     """What one look at the file removes; `None` for nothing.
 
-    A disk that is nearly full comes first: deleting needs some space itself. A look removes at most a tenth of the
-    rows by age. So a clock that is wrong for an hour does not remove everything.
+    A disk that is nearly full comes first: deleting needs some space itself. The room of rows that were removed stays
+    in the file, for new rows. So it is not the record that pays if something else fills the disk. A look removes
+    at most a tenth of the rows by age. So a clock that is wrong for an hour does not remove everything.
     """
     tenth = max(1, now.rows // 10)
     if now.rows == 0:

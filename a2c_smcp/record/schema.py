@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from a2c_smcp.record.rows import COLUMNS, NO_HASH, ChainHead, RecordRow, StoredRow
+from a2c_smcp.utils.state_folder import make_private_folder
 from a2c_smcp.utils.system import IS_UNIX
 
 __all__ = [
@@ -55,9 +56,7 @@ def open_for_writing(file: Path) -> sqlite3.Connection:
 
     Raises `OSError`, `sqlite3.Error` or `RecordFileError`.
     """
-    folder = file.parent
-    if not folder.exists():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(file.parent)
     os.close(os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
     if IS_UNIX and file.stat().st_mode & 0o077:
         file.chmod(0o600)

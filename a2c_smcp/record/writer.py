@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from a2c_smcp import __version__
+from a2c_smcp.record.checking import removed_in_all
 from a2c_smcp.record.retention import FileState, Removal, Retention, to_remove
 from a2c_smcp.record.rows import BEGUN, FORM, LOST, REMOVED, ChainHead, RecordRow, body_text, chained
-from a2c_smcp.record.schema import INSERT, RecordFileError, base_of, head_of, open_for_writing
+from a2c_smcp.record.schema import INSERT, SELECTED, RecordFileError, base_of, head_of, open_for_writing, stored
 
 __all__ = ["RecordPace", "RecordWriter"]
 
@@ -31,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 #: Makes a row, in the writer's thread, of the time and of the arguments with which it was added. `None` makes no row.
 RowMaker: TypeAlias = Callable[..., RecordRow | None]
+#: Is told, in the writer's thread, that the file has all rows that were added before it; or why it has not.
+WhenWritten: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,12 @@ class RecordWriter:
         self._rows: deque[RecordRow] = deque()
         self._bytes = 0
         self._lost = 0
+        self._waiters: list[WhenWritten] = []
+        """Those who wait for the rows that wait now."""
+        self._hurry = threading.Event()
+        """Set if somebody waits: then rows are not gathered."""
+        self.problem = ""
+        """Why the file cannot be written now; empty if the last attempt worked."""
         self._wake = threading.Event()
         self._is_awake = False
         self._is_ending = False
@@ -93,7 +102,7 @@ class RecordWriter:
         self._warned = -pace.warn_seconds
         self._is_failing = False
 
-    def add(self, make: RowMaker, *args: object, size: int = _ROW) -> None:
+    def add(self, make: RowMaker, *args: Any, size: int = _ROW) -> None:
         """Add the row that `make(at, *args)` returns. Called in the writer's thread; `at` is the time now in
         microseconds. `size` is about how many bytes the arguments keep in memory.
         """
@@ -104,13 +113,24 @@ class RecordWriter:
             while len(self._added) > 2 * pace.waiting or (
                 self._added_bytes > pace.waiting_bytes and len(self._added) > 1
             ):
-                self._added_bytes -= self._added.popleft()[3]
-                self._dropped += 1
+                _, dropped, args, bytes_ = self._added.popleft()
+                self._added_bytes -= bytes_
+                if dropped is _waits:
+                    args[0]("too many rows wait for it")
+                else:
+                    self._dropped += 1
         if not self._is_awake:
             self._is_awake = True
             self._wake.set()
             if self._thread is None:
                 self._start()
+
+    def when_written(self, told: WhenWritten) -> None:
+        """Call `told` once: with an empty text when the file has every row that was added before, or with the reason
+        why it has not. In the writer's thread, without the pause for gathering.
+        """
+        self.add(_waits, told)
+        self._hurry.set()
 
     def close(self, timeout: float = 5.0) -> None:
         """Write what waits and end the thread, in bounded time. Blocking. A row that is added later starts it again."""
@@ -120,6 +140,7 @@ class RecordWriter:
                 return
             self._is_ending = True
             self._wake.set()
+            self._hurry.set()
         thread.join(timeout)
         if thread.is_alive():
             logger.warning("the record %s was not written to its end in time", self.file)
@@ -138,7 +159,7 @@ class RecordWriter:
             while not self._is_ending:
                 self._wake.wait(self._pace.retry if self._rows else None)
                 if not self._is_ending:
-                    time.sleep(self._pace.gather)
+                    self._hurry.wait(self._pace.gather)
                 self._round()
             self._round()
             if self._rows:
@@ -154,12 +175,14 @@ class RecordWriter:
     def _round(self) -> None:
         # Cleared first: what is added from here on wakes the thread again.
         self._wake.clear()
+        self._hurry.clear()
         self._is_awake = False
         try:
             while self._make_rows():
                 if self._is_failing:
                     self._look(self._connected())  # old rows may make room
                 self._write()
+            self._tell_waiters("")
             if self._connection is not None:
                 self._look(self._connection)
         except (OSError, sqlite3.Error, RecordFileError) as error:
@@ -176,6 +199,9 @@ class RecordWriter:
                     break
                 at, make, args, size = self._added.popleft()
                 self._added_bytes -= size
+            if make is _waits:
+                self._waiters.append(args[0])
+                continue
             try:
                 row = make(int(at * 1e6), *args)
             except Exception:
@@ -209,7 +235,8 @@ class RecordWriter:
                 rows.insert(0, RecordRow(rows[0].at, BEGUN, body=begun))
             head, unwritable = _append(connection, head, rows)
             if lost := self._lost + unwritable:
-                _append(connection, head, [RecordRow(_now(), LOST, body=body_text({"rows": lost}))])
+                said = {"rows": lost, "why": self.problem or None}
+                _append(connection, head, [RecordRow(_now(), LOST, body=body_text(said))])
             connection.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
@@ -217,10 +244,16 @@ class RecordWriter:
             raise
         self._rows.clear()
         self._bytes = self._lost = 0
+        self.problem = ""
         self._since_look += len(rows)
         if self._is_failing:
             self._is_failing = False
             logger.warning("the record %s is written again", self.file)
+
+    def _tell_waiters(self, problem: str) -> None:
+        waiters, self._waiters = self._waiters, []
+        for told in waiters:
+            told(problem)
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -237,6 +270,8 @@ class RecordWriter:
         # A full disk may have room again when old rows are removed.
         self._since_look = self._pace.look_rows
         self._is_failing = True
+        self.problem = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
+        self._tell_waiters(self.problem)
         now = time.monotonic()
         if now - self._warned >= self._pace.warn_seconds:
             self._warned = now
@@ -264,9 +299,12 @@ class RecordWriter:
             step = min(left, at_once)
             _remove(connection, Removal(step, removal.why))
             left -= step
-        connection.execute("PRAGMA incremental_vacuum").fetchall()
         log = logger.warning if removal.why == "disk" else logger.info
         log("the record %s: the %d oldest rows were removed (%s)", self.file, removal.rows, removal.why)
+
+
+def _waits(at: int, told: WhenWritten) -> None:
+    """Stands among the rows for somebody who waits for those before it."""
 
 
 def _append(connection: sqlite3.Connection, head: ChainHead, rows: list[RecordRow]) -> tuple[ChainHead, int]:
@@ -299,16 +337,28 @@ def _remove(connection: sqlite3.Connection, removal: Removal) -> None:
         ).fetchone()
         head = head_of(connection)
         if last is not None and last[0] < head.number:
-            through = ChainHead(*last)
+            through, before = ChainHead(*last), _removed_before(connection, base)
             connection.execute("UPDATE base SET number = ?, hash = ?", through)
             deleted = connection.execute("DELETE FROM rows WHERE number <= ?", (through.number,)).rowcount
             said = {"through": through.number, "hash": through.hash.hex(), "rows": deleted, "why": removal.why}
-            _append(connection, head, [RecordRow(_now(), REMOVED, body=body_text(said))])
+            said["in_all"] = {**before, removal.why: before.get(removal.why, 0) + deleted}
+            _, unwritable = _append(connection, head, [RecordRow(_now(), REMOVED, body=body_text(said))])
+            if unwritable:  # no row is removed unless a row says so
+                raise sqlite3.DatabaseError("the row of the retention cannot be written")
         connection.execute("COMMIT")
     except BaseException:
         with suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise
+
+
+def _removed_before(connection: sqlite3.Connection, base: ChainHead) -> dict[str, int]:
+    """How many rows were removed so far, by the reason. The last row of retention says it: earlier ones may be gone."""
+    if not base.number:
+        return {}
+    select = f"SELECT {SELECTED} FROM rows WHERE kind = ? ORDER BY number DESC LIMIT 1"
+    found = connection.execute(select, (REMOVED,)).fetchone()
+    return {} if found is None else removed_in_all(stored(found))
 
 
 def _state(connection: sqlite3.Connection, file: Path, keep: Retention) -> FileState:

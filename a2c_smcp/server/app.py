@@ -83,7 +83,7 @@ def create_app(
     metrics.gauge("a2c_longest_queue_bytes", "The longest of these queues.", lambda: max(queued_bytes(sio), default=0))
     app = ServerApp(sio, namespace, metrics, socketio_path, hosts, tie)
     if isinstance(auth, OidcAuthentication):
-        app.sign_in = auth.sign_in
+        app.sign_in, app.tokens = auth.sign_in, auth
         app.beside.append(auth)
     return app
 
@@ -121,6 +121,8 @@ class ServerApp:
         """What is open while the application is served, such as the doors for operators."""
         self.sign_in: SignIn | None = None
         """Whose tokens this server takes. Everybody may know."""
+        self.tokens: OidcAuthentication | None = None
+        """What checks them."""
         self._drained = False
         self._socketio = socketio.ASGIApp(sio, other_asgi_app=self._http, socketio_path=socketio_path)
 
@@ -156,9 +158,15 @@ class ServerApp:
         """Why this process takes no new clients now; `None` if it does."""
         return "draining" if self.draining.begun else self.namespace.registry.unavailable()
 
+    def unready(self) -> str | None:
+        """Why a load balancer should send nobody here now; `None` if it should. Clients with keys are let in also while
+        no token can be checked.
+        """
+        return self.not_ready() or (None if self.tokens is None else self.tokens.checker.problem)
+
     def admin(self, controls: Controls) -> ClusterAdmin:
         """What operators may ask of this server, and of the others of its cluster. Call it once."""
-        controls.ready, controls.lag = self.not_ready, lambda: self._metrics.last_lag
+        controls.ready, controls.lag = self.unready, lambda: self._metrics.last_lag
         admin = ClusterAdmin(ProcessAdmin(self.namespace, controls), self._tie)
         if self._tie is not None:
             self._tie.obey(admin.obey)
@@ -184,7 +192,7 @@ class ServerApp:
             case "/healthz":
                 status, body = 200, b"ok\n"
             case "/readyz":
-                reason = self.not_ready()
+                reason = self.unready()
                 status, body = (503, f"{reason}\n".encode()) if reason else (200, b"ready\n")
             case "/metrics":
                 status, body = 200, await self._rendered_metrics()

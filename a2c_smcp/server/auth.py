@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from a2c_smcp.errors import UnauthorizedError
 from a2c_smcp.server.offices import Grant
 from a2c_smcp.types import Role
-from a2c_smcp.utils.validation import sentence
+from a2c_smcp.utils.validation import Patterns, sentence
 from a2c_smcp.web.hosts import AllowedHosts
 
 __all__ = [
@@ -83,6 +83,7 @@ class Key(BaseModel):
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     roles: frozenset[Role] = frozenset({"agent", "computer"})
     offices: tuple[str, ...] = ("*",)
+    names: Patterns | None = None
 
     @model_validator(mode="after")
     def _one_secret(self) -> "Key":
@@ -98,7 +99,7 @@ class Key(BaseModel):
     @property
     def grant(self) -> Grant:
         """What the key allows."""
-        return Grant(self.name, self.roles, self.offices, self.fingerprint)
+        return Grant(self.name, self.roles, self.offices, self.fingerprint, names=self.names)
 
     @property
     def fingerprint(self) -> str:
@@ -119,7 +120,7 @@ class _KeyFile(BaseModel):
 def load_keys(path: Path) -> tuple[Key, ...]:
     """Read a TOML file of `[[keys]]` for `APIKeyAuthentication`. Raises `KeyFileError`, which names file and field.
 
-    An entry has a `name`, either `key` or `sha256`, and optionally `roles` and `offices`, as in `Grant`.
+    An entry has a `name`, either `key` or `sha256`, and optionally `roles`, `offices` and `names`, as in `Grant`.
     """
     try:
         return _KeyFile.model_validate(tomllib.loads(path.read_text("utf-8"))).keys

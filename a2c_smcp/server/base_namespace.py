@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 from socketio.exceptions import ConnectionRefusedError
 
-from a2c_smcp.dialects.at_the_server import answer_for, largest_for, refusal_for, request_of, stand_in_of
+from a2c_smcp.dialects.at_the_server import answer_for, largest_for, mark_of, refusal_for, stand_in_of
+from a2c_smcp.dialects.marks import MARK_FIELD
 from a2c_smcp.errors import (
     InternalError,
     NotFoundError,
@@ -49,6 +50,8 @@ from a2c_smcp.server.event_log import EventLog, session_fields
 from a2c_smcp.server.limits import Limits, TokenBucket
 from a2c_smcp.server.offices import Grant, Member
 from a2c_smcp.server.outbox import ReportPacket
+from a2c_smcp.server.own_fields import around_field, stamp_of, with_field
+from a2c_smcp.server.registry import Askers
 from a2c_smcp.server.relay_spans import begin_span
 from a2c_smcp.server.relays import PassOn, RelayAsk, relay_bounds, relay_table, reported_by
 from a2c_smcp.server.reports import QuestionLimit, ReportLimit, report_packet
@@ -62,6 +65,7 @@ from a2c_smcp.smcp import (
     QUESTION_EVENT,
     QUESTION_NOTIFICATION,
     SMCP_NAMESPACE,
+    STAMP_FIELD,
     TOOL_CALL_EVENT,
     TOOL_PROGRESS_NOTIFICATION,
     Event,
@@ -198,6 +202,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     A shell adds `_start`, `_connect`, `_disconnect` and `_answer`. They return awaitables in the asyncio shell.
     """
 
+    registry: Askers
+
     def __init__(self, limits: Limits | None, observer: Observer | None, namespace: str = SMCP_NAMESPACE) -> None:
         super().__init__(namespace)  # type: ignore[call-arg]  # python-socketio's
         self.limits = limits or Limits()
@@ -297,8 +303,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     def _check_new_grant(self, client: ClientT, grant: Grant) -> None:
         """Raise unless a session may stay where it is with its new credentials."""
         self._client(client.sid)  # it may have ended meanwhile
-        if client.record.office and not grant.allows(client.record.role, client.record.office):
-            raise UnauthorizedError("the new token does not allow this office in this role")
+        if client.record.office and not grant.allows(*client.record.place):
+            raise UnauthorizedError("the new token does not allow this office in this role under this name")
 
     def record_into(self, record: "RecordWriter") -> None:
         """Record from now on who comes, joins, leaves and calls. The caller closes the record."""
@@ -381,8 +387,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
             )
         if client.retired:
             raise offices.superseded()
-        if message.body is not None:
-            message.body = request_of(client.record.dialect, message.body)
+        if message.body is not None and (mark := mark_of(client.record.dialect)) is not None:
+            message.body = with_field(message.body, MARK_FIELD, mark)
         return row
 
     def _refused(self, sid: str, message: Message, error: Exception) -> Any:
@@ -492,12 +498,13 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         """
         target, relay = ask.target, ask.waiter
         there = self._clients.get(target)
+        # The name that the sender has at this moment: it may have another one since it sent the request.
+        stamp = stamp_of(self.registry.asker(ask.caller))
         if there is None or not is_connected(self.server, self.namespace, target) or not self._relays.sent(ask.id):
             raise offices.computer_gone()
         most = largest_for(there.record.dialect, self.limits.max_message)
-        relay.ack_id, text = encode_request(
-            self.server, self.namespace, target, relay.event, message.take_body(), pending, most
-        )
+        body = around_field(message.take_body(), STAMP_FIELD, stamp)
+        relay.ack_id, text = encode_request(self.server, self.namespace, target, relay.event, body, pending, most)
         if (socket := socket_of(self.server, self.namespace, target)) is None:
             raise offices.computer_gone()
         return socket, Packet(MESSAGE, text)

@@ -5,6 +5,7 @@ The shapes are made from the same table of fields by which `wire` validates at t
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -13,6 +14,7 @@ from msgspec import UNSET, Raw, UnsetType
 from a2c_smcp.errors import BadRequestError, SMCPError, error_from_payload
 from a2c_smcp.packet_text import name_of
 from a2c_smcp.request_fields import REQUEST_FIELDS, RequestField
+from a2c_smcp.server.own_fields import OWN_FIELDS, RAW_FIELDS, without_own_fields
 from a2c_smcp.smcp import EVENTS, QUESTION_EVENT, TOOL_CALL_EVENT, Event, Kind
 from a2c_smcp.tracing.switch import TRACING
 from a2c_smcp.tracing.trace_context import traceparent_in
@@ -35,6 +37,9 @@ _T = TypeVar("_T")
 _KEPT: Final = frozenset(
     {"agent", "req_id", "computer", "timeout", "approval_timeout", "progress", "questions", "tool_name"}
 )
+#: What a client wrote under the names of the server's own fields.
+_forged: Final = attrgetter(*OWN_FIELDS)
+_NOT_FORGED: Final = (UNSET,) * len(OWN_FIELDS)
 
 
 # --- events
@@ -120,7 +125,8 @@ def _read_closely(body: str, max_timeout: int) -> Message:
     if fields is None:
         return Message(name, error=BadRequestError(f"{name}: the payload must be one JSON object"))
     try:
-        return _accepted(shape.row, shape.read_one_by_one(fields, max_timeout), body)
+        request = shape.read_one_by_one(fields, max_timeout)
+        return _accepted(shape.row, request, body if _forged(fields) == _NOT_FORGED else without_own_fields(body))
     except BadRequestError as error:
         req_id = _decoded(_TEXT, getattr(fields, "req_id", UNSET))
         return Message(name, {} if req_id is None else {"req_id": req_id}, error)
@@ -142,7 +148,8 @@ def _read_slowly(body: str, max_timeout: int) -> Message:
         return Message(name if isinstance(name, str) else None)
     payload = args[0] if len(args) == 1 else None
     try:
-        return _accepted(shape.row, shape.timed(parse(name, payload, max_timeout=max_timeout), max_timeout), body)
+        request = shape.timed(parse(name, payload, max_timeout=max_timeout), max_timeout)
+        return _accepted(shape.row, request, without_own_fields(body))
     except BadRequestError as error:
         req_id = payload.get("req_id") if isinstance(payload, dict) else None
         return Message(name, {"req_id": req_id} if isinstance(req_id, str) else {}, error)
@@ -191,16 +198,18 @@ class _Shape:
             (each.name, _kept_as(each)) if each.required else (each.name, _kept_as(each) | UnsetType, UNSET)
             for each in self._fields
         ]
-        payload: Any = msgspec.defstruct("Payload", typed, kw_only=True)
+        own = [(name, Raw | UnsetType, UNSET) for name in OWN_FIELDS]
+        payload: Any = msgspec.defstruct("Payload", [*typed, *own], kw_only=True)
         self._whole = msgspec.json.Decoder(tuple[str, payload])
-        raws = [(each.name, Raw | UnsetType, UNSET) for each in self._fields]
-        self.raws = msgspec.json.Decoder(msgspec.defstruct("Raws", raws))
+        self.raws = RAW_FIELDS[row.name]
 
     def read(self, body: str, max_timeout: int) -> dict[str, Any] | None:
         """The kept fields of an event. Returns `None` if it does not have the expected shape: use `_read_closely`."""
         request = {}
         try:
             _, payload = self._whole.decode(body)
+            if _forged(payload) != _NOT_FORGED:
+                return None
             for each in self._containers:
                 _check(each, getattr(payload, each.name))
             for name in self._kept:

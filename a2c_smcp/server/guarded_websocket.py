@@ -22,8 +22,8 @@ documented, and relies on this:
   connection.
 - `conn.parser` of *websockets* is a generator, which is not used once the connection is lost. Why: it is part of a
   reference cycle. A connection that has ended would stay in memory until a full search for garbage.
-- `conn.max_message_size` of *websockets* is read for every frame, as soon as the frame's header is there. Why: this
-  refuses a message before it has arrived, and the limit can be raised once a key was shown.
+- `conn.max_message_size` of *websockets*, or `max_size` before 16, is read for every frame, as soon as the frame's
+  header is there. Why: this refuses a message before it has arrived, and the limit can be raised once a key was shown.
 
 `tests/server/test_uvicorn_parts.py` has a test for each.
 """
@@ -55,7 +55,7 @@ _WRITABLE.set()
 class GuardedWebSocket(WebSocketsSansIOProtocol):
     """A websocket whose messages are small until a key was shown, and are decoded a few at a time."""
 
-    __slots__ = ("_arrived", "_asked", "_at", "_feeding", "_frames", "_has_frames", "admission", "peer")
+    __slots__ = ("_arrived", "_asked", "_at", "_feeding", "_frames", "_has_frames", "_limit_name", "admission", "peer")
 
     def __init__(self, config: "GuardedConfig", *args: Any, peer: Peer, **kwargs: Any) -> None:
         super().__init__(config, *args, **kwargs)
@@ -67,6 +67,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self.peer = peer
         self.peer.on_known = self._raise_limit
         self.peer.unwritten = lambda: self.transport.get_write_buffer_size()
+        self._limit_name = "max_message_size" if hasattr(self.conn, "max_message_size") else "max_size"
         self._raise_limit(self.peer.limit)
         self._asked = False
         self._frames = FrameFinder()
@@ -76,7 +77,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self._feeding = False
 
     def _raise_limit(self, limit: int) -> None:
-        self.conn.max_message_size = limit
+        setattr(self.conn, self._limit_name, limit)
 
     # --- from the network
 

@@ -155,7 +155,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
                 await asyncio.sleep(0)
             record = client.record
             grant = current(record.grant)
-            if grant is not None and (not record.office or grant.allows(record.role, record.office)):
+            if grant is not None and (not record.office or grant.allows(*record.place)):
                 record.grant = grant
                 self.registry.regrant(client.sid, grant)
                 self._await_expiry(client)
@@ -330,7 +330,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         """The key of a session may have changed while the session joined."""
         record = client.record
         self.registry.regrant(client.sid, record.grant)
-        if record.office and not record.grant.allows(record.role, record.office):
+        if record.office and not record.grant.allows(*record.place):
             await self.kick(client.sid, KEY_WITHDRAWN)
 
     def _retire(self, member: Member) -> None:

@@ -41,6 +41,7 @@ from a2c_smcp.types import Role
 from a2c_smcp.utils.text import first_invisible_character, has_control_characters
 
 __all__ = [
+    "ANYONE",
     "MAX_ID",
     "MAX_NAME",
     "MAX_OFFICE_ID",
@@ -81,13 +82,17 @@ MAX_NAME = 64
 RESUME_LENGTH = (16, 128)
 MAX_OFFICE_ID = 128
 MAX_ID = 1000
+#: The name of a grant that no key and no token stands behind.
+ANYONE = "anyone"
+#: Names that a refusal lists.
+_LISTED_NAMES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
     """What a client may do, as its authentication provider decided. The default allows everything."""
 
-    name: str = "anyone"
+    name: str = ANYONE
     """The name of the key, for the log."""
     roles: frozenset[Role] = frozenset({"agent", "computer"})
     """The roles in which it may join."""
@@ -99,14 +104,34 @@ class Grant:
     """When it ends, in seconds since 1970. Then the session ends, unless its client has shown a new token."""
     claims: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
     """What the token says; `None` for a key."""
+    names: tuple[str, ...] | None = None
+    """The names that it may have in an office: names, or patterns of `fnmatch`; `None` for any name."""
+    subject: str | None = None
+    """Whose token it is; `None` for a key."""
 
-    def allows(self, role: Role | None, office_id: str) -> bool:
-        """Whether a member may be in this office in this role."""
-        return role in self.roles and self.allows_office(office_id)
+    @property
+    def key(self) -> str:
+        """What computers are told of it: the name of the key, or the subject of the token. Empty for nobody's."""
+        if self.subject is not None:
+            return self.subject
+        return self.name if self.fingerprint or self.name != ANYONE else ""
+
+    @property
+    def bound(self) -> bool:
+        """Whether its names say who somebody is. A pattern without a letter, such as `*`, allows every name."""
+        return self.names is not None and not any(set(pattern) <= {"*", "?"} for pattern in self.names)
+
+    def allows(self, role: Role | None, office_id: str, name: str) -> bool:
+        """Whether a member may be in this office in this role under this name."""
+        return role in self.roles and self.allows_office(office_id) and self.allows_name(name)
 
     def allows_office(self, office_id: str) -> bool:
         """Whether one of the patterns matches this office."""
         return any(fnmatchcase(office_id, pattern) for pattern in self.offices)
+
+    def allows_name(self, name: str) -> bool:
+        """Whether one of the patterns matches this name."""
+        return self.names is None or any(fnmatchcase(name, pattern) for pattern in self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +146,12 @@ class Member:
     """The server process that holds its connection; empty if there is only one process."""
     resume: str = ""
     """A hash of the secret with which a newer session of the same client takes this place over; empty without one."""
+    key: str = ""
+    """The name of its key, or the subject of its token; empty without one. Older server processes do not say it."""
+    bound: bool = False
+    """Whether its key may have such names only. Otherwise its name is what it says."""
+    proof: str = field(default="", compare=False)
+    """Shows other server processes that its own process says so; empty if they share no key."""
 
     @property
     def place(self) -> tuple[str, Role, str]:
@@ -240,9 +271,13 @@ def join(
         raise ForbiddenError(f"this key does not allow the role {role!r}")
     if not session.grant.allows_office(office_id):
         raise ForbiddenError("this key does not allow that office")
+    if not session.grant.allows_name(name):
+        raise _name_not_allowed(name, session.grant.names or ())
     if session.role not in (None, role):
         raise ForbiddenError(f"the role of this session is {session.role}; connect again to be {role}")
-    here, target = session.place, Member(session.sid, role, name, office_id, process, _hashed(request))
+    secret, grant = _hashed(request), session.grant
+    here = session.place
+    target = Member(session.sid, role, name, office_id, process, secret, key=grant.key, bound=grant.bound)
     taken = None
     if role == "agent":
         if here is not None and here.office_id != office_id:
@@ -266,12 +301,33 @@ def _hashed(request: EnterOfficeReq) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _name_not_allowed(name: str, names: tuple[str, ...]) -> ForbiddenError:
+    listed = ", ".join(map(repr, names[:_LISTED_NAMES]))
+    more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
+    return ForbiddenError(f"this key allows the names {listed}{more}, and not {name!r}")
+
+
 def _name_taken(name: str, holder: Member) -> NameTakenError:
     if holder.name == name:
         return NameTakenError(f"the name {name!r} is taken by another {holder.role} of the office")
     return NameTakenError(
         f"the name {name!r} looks like {holder.name!r}, which another {holder.role} of the office has"
     )
+
+
+def regranted(session: Session, grant: Grant) -> Session:
+    """The session with what its key allows now. Its member says so, too; it stays where it is."""
+    member = session.member
+    if member is not None:
+        member = replace(member, key=grant.key, bound=grant.bound)
+    return replace(session, grant=grant, member=member)
+
+
+def asker(member: Member | None) -> Member:
+    """The sender of a request to a computer, as a member. Raises `ForbiddenError` for nobody."""
+    if member is None or member.role != "agent":
+        raise ForbiddenError("no agent of an office, as this server process knows it, asks this")
+    return member
 
 
 def leave(session: Session, request: LeaveOfficeReq) -> Transition:

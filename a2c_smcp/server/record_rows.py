@@ -36,6 +36,8 @@ def told_of(record: SessionRecord) -> dict[str, Any]:
         "name": record.name,
         "role": record.role,
         "key": record.grant.name,
+        "subject": record.grant.subject,
+        "bound": record.grant.bound,
         "address": record.address,
         "version": record.version or None,
     }

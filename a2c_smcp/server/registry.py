@@ -13,7 +13,7 @@ from a2c_smcp.server.directory import Directory
 from a2c_smcp.server.offices import Grant, Member, Session, Transition
 from a2c_smcp.smcp import EnterOfficeReq, Event, LeaveOfficeReq
 
-__all__ = ["Counts", "LocalRegistry", "MemoryRegistry", "Registry"]
+__all__ = ["Askers", "Counts", "LocalRegistry", "MemoryRegistry", "Registry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,17 @@ class Counts:
     offices: int
 
 
-class Registry(Protocol):
+class Askers(Protocol):
+    """Who sends requests to computers."""
+
+    def asker(self, caller: str) -> Member:
+        """The member behind a session that asks, or behind `process/session` of another process. Raises
+        `ForbiddenError` or `NotInRoomError` if this process knows none.
+        """
+        ...
+
+
+class Registry(Askers, Protocol):
     """What the asyncio shell asks of membership. Each method is atomic; `join` and `leave` raise coded refusals.
 
     What follows from a change is in the `Transition`, and the caller performs it. A registry that several processes
@@ -72,8 +82,12 @@ class MemoryRegistry:
 
     def regrant(self, sid: str, grant: Grant) -> None:
         """A session may do this from now on. It stays where it is."""
-        if (session := self._sessions.get(sid)) is not None:
-            self._sessions[sid] = replace(session, grant=grant)
+        if (session := self._sessions.get(sid)) is None:
+            return
+        after = self._sessions[sid] = offices.regranted(session, grant)
+        if after.place != session.place and session.place and after.place:
+            self._directory.remove(session.place)
+            self._directory.add(after.place)
 
     def disconnect(self, sid: str) -> Transition | None:
         """Forget a session; returns `None` if it is unknown."""
@@ -107,6 +121,10 @@ class MemoryRegistry:
     def seat(self, office_id: str) -> Member | None:
         """The agent of an office."""
         return self._directory.seat(office_id)
+
+    def asker(self, caller: str) -> Member:
+        """The member behind a session that asks."""
+        return offices.asker(self.session(caller).member)
 
     def counts(self) -> Counts:
         directory = self._directory

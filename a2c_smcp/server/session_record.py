@@ -38,6 +38,11 @@ class SessionRecord:
     dialect: Dialect = Dialect.OURS
     """What the client speaks."""
 
+    @property
+    def place(self) -> tuple[Role | None, str, str]:
+        """The role, the office and the name that its key must allow."""
+        return self.role, self.office, self.name
+
     def enters(self, office: str, role: Role, name: str) -> None:
         self.office, self.role, self.name = office, role, name
 

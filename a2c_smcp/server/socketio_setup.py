@@ -1,7 +1,7 @@
 """How python-socketio is set up for the protocol: its options, which packets it still reads, how requests get ids."""
 
 import logging
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from typing import Any, Final, NamedTuple
 
 from a2c_smcp.errors import PayloadTooLargeError
@@ -99,17 +99,17 @@ def encode_request(
     namespace: str,
     sid: str,
     event: str,
-    body: str,
+    body: Iterable[str],
     callback: Callable[..., None],
     max_message: int,
 ) -> tuple[int, str]:
-    """Give an event that wants an ack its id. Returns the id, and the packet with the event's JSON as it came.
+    """Give an event that wants an ack its id. Returns the id, and the packet with the event's JSON, put together.
 
     Raises `PayloadTooLargeError` if the receiver would close its connection over the packet, and `NotFoundError` if the
     receiver has gone. Nothing is left behind then.
     """
     ack_id = next_ack_id()
-    text = f"{EVENT}{namespace},{ack_id}{body}"
+    text = "".join((f"{EVENT}{namespace},{ack_id}", *body))
     if exceeds(text, max_message):
         raise PayloadTooLargeError(f"{event} has more than {max_message} bytes")
     if not expect_ack(server, sid, ack_id, callback):

@@ -82,7 +82,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
         namespace: str = SMCP_NAMESPACE,
     ) -> None:
         super().__init__(limits, observer, namespace)
-        self.registry = MemoryRegistry()
+        self.registry: MemoryRegistry = MemoryRegistry()
         self._auth = auth
         # Re-entrant, because a broadcast may find a dead member, and handle its disconnect at once.
         self._lock = threading.RLock()

@@ -6,7 +6,7 @@ The libraries that check signatures are imported with the first checker: 10 MiB 
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from a2c_smcp.errors import ForbiddenError, UnauthorizedError
 from a2c_smcp.oidc.key_pacing import KEY_PACING, KeyPacing
@@ -19,6 +19,9 @@ from a2c_smcp.utils.token_times import looks_like_token
 __all__ = ["OidcAuthentication", "SyncOidcAuthentication"]
 
 logger = logging.getLogger(__name__)
+
+#: OpenID Connect allows no longer ones.
+_LONGEST_SUBJECT: Final = 255
 
 
 class _TokenDoor:
@@ -58,7 +61,22 @@ class _TokenDoor:
         allowed = self.rules.allowed(claims)
         about = "\0".join((str(claims["iss"]), str(claims["sub"])))
         fingerprint = hashlib.sha256(f"a2c token fingerprint {about}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
-        return Grant(allowed.name, allowed.roles, allowed.offices, fingerprint, expires_at, claims)
+        return Grant(
+            allowed.name,
+            allowed.roles,
+            allowed.offices,
+            fingerprint,
+            expires_at,
+            claims,
+            names=allowed.names,
+            subject=self._subject(str(claims["sub"])),
+        )
+
+    def _subject(self, subject: str) -> str:
+        """Whose token it is, as computers are told; empty if that would look like somebody else's key."""
+        keys = () if self.keys is None else self.keys.grants()
+        is_key = any(grant.key == subject for grant in keys)
+        return "" if is_key or len(subject) > _LONGEST_SUBJECT else subject
 
     def current(self, grant: Grant) -> Grant | None:
         """What an earlier grant allows now; `None` if it does not count any more."""

@@ -5,11 +5,14 @@
 
 from typing import Final
 
-__all__ = ["DISTRIBUTION", "install_command"]
+__all__ = ["DISTRIBUTION", "WHERE", "install_command"]
 
 DISTRIBUTION: Final = "a2c-office"
+#: Until there is a release, nobody owns the name at PyPI: whoever registers it would own who installs by it.
+WHERE: Final = "in your clone of the repository"
 
 
-def install_command(extra: str) -> str:
-    """The command that adds one of our extras."""
-    return f"pip install '{DISTRIBUTION}[{extra}]'"
+def install_command(extra: str = "") -> str:
+    """The command that installs this package, or adds one of its extras, and where to type it."""
+    what = f"'.[{extra}]'" if extra else "."
+    return f"pip install {what} ({WHERE})"

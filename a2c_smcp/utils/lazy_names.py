@@ -1,6 +1,7 @@
 """Packages whose names are imported when they are used, so that importing the package stays quick.
 
-Names that the releases of the other implementation have for the same things are known, too, with a warning.
+Names that the releases of the other implementation have for the same things are known, too, with a warning. So are
+public names of ours that have moved, at the place where they were.
 """
 
 import warnings
@@ -8,7 +9,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazy_names", "old_names"]
+__all__ = ["lazy_names", "moved_names", "old_names"]
 
 
 def lazy_names(package: str, modules: Mapping[str, str], old: Mapping[str, str] | None = None) -> Callable[[str], Any]:
@@ -38,5 +39,22 @@ def old_names(package: str, new: Mapping[str, str], frames: int = 2) -> Callable
         said = f"{package}.{name} is called a2c_smcp.{new[name]} here; docs/migrating.md says what else is different"
         warnings.warn(said, DeprecationWarning, stacklevel=frames)
         return getattr(import_module(f"a2c_smcp.{module}"), here)
+
+    return import_name
+
+
+def moved_names(module: str, new: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module whose public names are in the module `new` below `a2c_smcp` now. Their use warns,
+    with the new place. Version 0.4.0 removes the old one.
+    """
+
+    def import_name(name: str) -> Any:
+        # Python asks every module for names like `__path__`.
+        found = None if name.startswith("_") else import_module(f"a2c_smcp.{new}")
+        if found is None or name not in found.__all__:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        said = f"{module}.{name} has moved to a2c_smcp.{new}; the old place answers until version 0.4.0"
+        warnings.warn(said, DeprecationWarning, stacklevel=2)
+        return getattr(found, name)
 
     return import_name

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from a2c_smcp.utils.log_fields import fields_of, with_fields
+from a2c_smcp.utils.secret_shapes import hidden
 from a2c_smcp.utils.text import harmless, visible
 
 __all__ = ["LogFormat", "configure_logging", "say_in_json"]
@@ -40,10 +41,10 @@ _TEXT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
 class _TextFormatter(logging.Formatter):
-    """Log lines contain words of strangers, too, and people read logs at a terminal."""
+    """Log lines contain words of strangers, too, and people read logs at a terminal. Nobody looks for secrets there."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return harmless(super().format(record))
+        return harmless(hidden(super().format(record)))
 
 
 class _JsonFormatter(logging.Formatter):
@@ -66,4 +67,6 @@ class _JsonFormatter(logging.Formatter):
         line |= {name: value for name, value in fields_of(record).items() if name not in line}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
+        # Before it is JSON: there, what is hidden might take a backslash with it.
+        line = {name: hidden(value) if isinstance(value, str) else value for name, value in line.items()}
         return visible(json.dumps(line, ensure_ascii=False, default=str))

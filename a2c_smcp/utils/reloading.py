@@ -74,6 +74,7 @@ class FileReloads:
         async with self._lock:
             self._read[part.name] = self._seen[part.name] = await asyncio.to_thread(_stamps, part.files)
             try:
+                await asyncio.to_thread(_check_kind, part.files)
                 changed = await part.read()
             except (ValueError, OSError) as error:
                 sentence = f"the {part.name} stay as they were: {on_one_line(error)}"
@@ -103,6 +104,13 @@ class FileReloads:
         settled, self._seen[part.name] = now == self._seen[part.name], now
         if settled and now != self._read[part.name]:
             await self._reload(part)
+
+
+def _check_kind(files: Sequence[Path]) -> None:
+    """Raise `ValueError` for a FIFO or a device: its reader might wait for ever, and nothing would be read again."""
+    for file in files:
+        if file.exists() and not file.is_file():
+            raise ValueError(f"{file} is not a regular file")
 
 
 def _stamps(files: Sequence[Path]) -> _Stamps:

@@ -1,11 +1,10 @@
 """Files with keys: reading one, and checking who else may read or change it. Knows no command."""
 
-import os
 import shlex
-import stat
 from pathlib import Path
 
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.owned_files import changeable
 from a2c_smcp.utils.system import IS_UNIX
 
 __all__ = ["exposure", "key_in"]
@@ -34,16 +33,10 @@ def exposure(path: Path, *, secret: bool = True) -> str | None:
         return None
     try:
         about, folder = path.stat(), path.resolve().parent
-        above = folder.stat()
+        if (found := changeable(path, about, [folder], "who may put keys into it")) is not None:
+            return found
     except OSError:
         return None  # the reader of the file reports the problem
-    name, place = shlex.quote(str(path)), shlex.quote(str(folder))
-    if about.st_uid not in (0, os.geteuid()):
-        return f"{path} belongs to another user, who may put keys into it; type: sudo chown {os.geteuid()} {name}"
-    if about.st_mode & 0o022:
-        return f"{path} may be changed by others, who may put keys into it; type: chmod 600 {name}"
-    if above.st_mode & 0o022 and not above.st_mode & stat.S_ISVTX:
-        return f"{path} may be replaced by others, who may write to its folder; type: chmod go-w {place}"
     if secret and about.st_mode & 0o044:
-        return f"{path} may be read by others, and has keys in it; type: chmod 600 {name}"
+        return f"{path} may be read by others, and has keys in it; type: chmod 600 {shlex.quote(str(path))}"
     return None

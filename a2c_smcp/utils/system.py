@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["DOCUMENTS", "IS_UNIX", "OPEN_WINDOWS", "PROMPT", "SHARED_SEAT", "SystemPart", "lacking"]
+__all__ = ["DOCUMENTS", "HAS_GUARDIANS", "IS_UNIX", "OPEN_WINDOWS", "PROMPT", "SHARED_SEAT", "SystemPart", "lacking"]
 
 
 def _has_locks() -> bool:
@@ -31,6 +31,19 @@ def _has_terminals() -> bool:
 
 #: Whether users, file modes, locks, process groups, and pipes that an event loop reads are as on Unix.
 IS_UNIX: Final = _has_locks()
+
+
+def _has_guardians() -> bool:
+    """Also with Linux, /proc may be missing, or show another namespace than that of our own number."""
+    try:
+        sees_itself = os.readlink("/proc/self") == str(os.getpid())
+    except OSError:
+        return False
+    return sees_itself and hasattr(os, "pidfd_open") and hasattr(os, "memfd_create") and hasattr(socket, "send_fds")
+
+
+#: Whether a process can be the parent of all that its descendants leave, and see them: Linux.
+HAS_GUARDIANS: Final = IS_UNIX and _has_guardians()
 
 
 @dataclass(frozen=True, slots=True)

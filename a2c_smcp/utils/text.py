@@ -12,6 +12,7 @@ from typing import Final
 
 __all__ = [
     "MAX_QUOTED",
+    "as_one_line",
     "cut",
     "first_invisible_character",
     "harmless",
@@ -20,7 +21,6 @@ __all__ = [
     "on_one_line",
     "printable",
     "quoted",
-    "quoted_lines",
     "req_id_in_log",
     "visible",
     "well_formed",
@@ -97,13 +97,6 @@ def quoted(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.split("\n"))
 
 
-def quoted_lines(text: str) -> str:
-    """A text that others wrote, with `> ` before each line, so that no line of it can look like one of ours. Whatever
-    a reader may take for a line break begins a quoted line, too.
-    """
-    return "\n".join(f"> {line}" if line else ">" for line in text.splitlines())
-
-
 def cut(text: str, most: int = MAX_QUOTED) -> str:
     """A peer's text for a log line or an error message. A text over the limit is cut, with a mark."""
     return text if len(text) <= most else text[:most] + "…"
@@ -115,6 +108,11 @@ def in_log(value: object) -> str:
     plain = value is None or isinstance(value, str | int | float)
     text = cut(str(value), 100) if plain else f"a {type(value).__name__}"
     return repr(text) if has_control_characters(text) or first_invisible_character(text) else text
+
+
+def as_one_line(text: str) -> str:
+    """The words of a text with one blank between them."""
+    return " ".join(text.split())
 
 
 def on_one_line(error: object) -> str:

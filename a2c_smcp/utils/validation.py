@@ -1,8 +1,13 @@
 """The problems that pydantic found: the field and a sentence; never the value, which may be a secret or a megabyte."""
 
-from pydantic import ValidationError
+from typing import Annotated, TypeAlias
 
-__all__ = ["first_problem", "sentence"]
+from pydantic import Field, ValidationError
+
+__all__ = ["Patterns", "first_problem", "sentence"]
+
+#: A field for names, or patterns of `fnmatch`. An empty list would match nothing, so it is a mistake.
+Patterns: TypeAlias = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]
 
 
 def first_problem(error: ValidationError) -> tuple[str, str]:

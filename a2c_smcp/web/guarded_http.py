@@ -271,6 +271,8 @@ class GuardedHTTP(HttpToolsProtocol):
             raise ValueError(self._refusal)
         if not self.known:
             self.turns.owe(2 * TASK_SECONDS)  # for the answer, as measured for /healthz and for a new session
+        # Blanks around a value do not belong to it (RFC 9110, 5.5). httptools leaves those behind it.
+        self.headers[:] = [(name, value.strip(b" \t")) for name, value in self.headers]
         self._be_patient()  # with the body; without a body the message is complete at once
         before = self.cycle
         super().on_headers_complete()

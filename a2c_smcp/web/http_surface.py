@@ -2,6 +2,8 @@
 bounded number of connections. Strangers cannot take the places of peers with a key.
 """
 
+import socket
+from collections.abc import Callable
 from typing import Any, Final
 
 from a2c_smcp.utils.loop_turns import SharedTurns
@@ -20,8 +22,16 @@ class SurfaceConfig(BoundedConfig):
     """
 
     def __init__(
-        self, app: Any, *, places: ConnectionPlaces | None = None, bounds: HttpBounds | None = None, **options: Any
+        self,
+        app: Any,
+        *,
+        places: ConnectionPlaces | None = None,
+        bounds: HttpBounds | None = None,
+        admits: Callable[[socket.socket], bool] | None = None,
+        **options: Any,
     ) -> None:
+        self.admits = admits
+        """Whether a peer may come in at all; `None` if everybody may."""
         self.places = ConnectionPlaces(STRANGERS) if places is None else places
         # No proxy headers: a peer must not choose which address the log shows. `backlog` is also the number of
         # connections that asyncio accepts in one turn of the loop.
@@ -50,6 +60,10 @@ class SurfaceHTTP(GuardedHTTP):
             self._places.vouch(self, known)
 
     def let_in(self) -> bool:
+        admits = self.config.admits
+        if admits is not None and not admits(self.transport.get_extra_info("socket")):
+            self.refuse(b"403 Forbidden")
+            return False
         if not self._places.come(self):
             self.logger.warning("refused a connection: there are %d others", self._places.taken)
             self.refuse(b"503 Service Unavailable")

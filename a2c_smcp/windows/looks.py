@@ -191,7 +191,7 @@ def _offer_typing(server: ContextServer, panes: dict[str, tuple[Pane, _LookedAt,
         for typed in (text, *(keys or ())):
             text_bytes(typed)
         try:
-            await send_text(pane, text, keys or [])
+            await send_text(panes[pane][0], text, keys or [])
         except TmuxError as error:
             raise BadRequestError(f"tmux said: {error}") from None
         return "Typed."

@@ -2,8 +2,15 @@
 
 The misses of `requests-first.txt`, `requests-second.txt` and `requests-third.txt` were looked at while the search was
 tuned, and so were those of 330 requests of the tuner, who had seen the tools. `requests-fourth.txt` was opened when the
-search was finished, and its misses were not looked at. Of each set, the first 25 English and the first 10 Chinese
-requests count for which there is a right tool at all; `right.json` has it.
+search was finished, and its misses were not looked at. `requests-fifth.txt` was written on 2026-11-19 by somebody who
+saw neither the tools nor the search; the right tools were judged before the first measurement, which found 17 of 25 and
+10 of 10. Since then the search was tuned with its misses, and with how many requests of each set it found. Of the
+fourth set one miss was seen then, in the output of a failing test. So none of these five is blind any more.
+Of the fifth set the first request in each language never was: it is an example the writer was given, which a test
+already had. `requests-sixth.txt` is the blind one: it was written and judged on that day by somebody who saw neither,
+and measured once after the tuning (21 of 25 and 9 of 10).
+Of each set, the first 25 English and the first 10 Chinese requests count for which there is a right tool at all;
+`right.json` has it.
 """
 
 import json
@@ -21,7 +28,8 @@ from a2c_smcp.results import SERVER_KEY
 __all__ = ["Measured", "directory", "measure", "milliseconds"]
 
 _FOLDER: Final = Path(__file__).parent
-SETS: Final = ("first", "second", "third", "fourth")
+SETS: Final = ("first", "second", "third", "fourth", "fifth", "sixth")
+_MISSES_NOT_SHOWN: Final = ("fourth", "sixth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,7 @@ if __name__ == "__main__":
         for chinese in (False, True):
             found = measure(which, chinese=chinese, tools=office)
             print(f"{which}, {'Chinese' if chinese else 'English'}: {found.found} of {found.asked}")
-            if "--missed" in sys.argv and which != SETS[-1]:
+            if "--missed" in sys.argv and which not in _MISSES_NOT_SHOWN:
                 for request, names in found.missed.items():
                     print(f"  {request}: {', '.join(names)}")
     large = directory(17)

@@ -19,7 +19,7 @@ __all__ = ["LIMITS", "office"]
 
 #: A computer here shares its thread with a test: on a busy machine it does not always answer within two seconds.
 LIMITS = replace(servers.LIMITS, relay_timeout=60.0)
-#: Half of it is for the websocket, after which it polls.
+#: For an answer, too. Of a connection half of it is for the websocket, after which it polls.
 CONNECT_SECONDS = 60.0
 
 MakeAgent = Callable[..., Awaitable[Agent]]
@@ -66,7 +66,7 @@ def make_agent(stack: AsyncExitStack, server: Running, office: str) -> MakeAgent
         )
         face: Any = Asyncio if kind == "async" else Blocking
         agent: Agent = await stack.enter_async_context(
-            face(link, **{"name": "ada", "deadlines": Deadlines(), **options})
+            face(link, **{"name": "ada", "deadlines": Deadlines(reply=CONNECT_SECONDS), **options})
         )
         if join:
             await agent.join_office(office)

@@ -207,8 +207,7 @@ async def test_no_name_is_wrapped_in_a_pipe(env: dict[str, str], make_computer: 
     await make_computer("c" * 60, lambda fake: fake.tools.append(long))
     lines = (await a2c({**env, "COLUMNS": "80"}, "tools")).stdout.decode().splitlines()
     line = next(line for line in lines if "x" * 150 in line)
-    assert line.startswith("c" * 60 + "  ") and line.endswith("d end")
-    assert lines[lines.index(line) + 1].split() == ["and", "more"]
+    assert line.startswith("c" * 60 + "  ") and line.endswith("d end and more")
 
 
 async def test_a_server_that_is_not_there_is_a_routing_error(env: dict[str, str]) -> None:

@@ -27,6 +27,7 @@ from a2c_smcp.smcp import (
     GET_FINDER_EVENT,
     GET_TOOLS_EVENT,
     READ_RESOURCE_EVENT,
+    STAMP_FIELD,
     TOOL_CALL_EVENT,
     UPDATE_CONFIG_EVENT,
     UPDATE_DESKTOP_EVENT,
@@ -224,7 +225,7 @@ async def test_filters_are_sent_and_defaults_are_not(
     assert await agent.get_desktop("laptop") == ["window://h/main\n\nhello"]
     await agent.get_desktop("laptop", size=3, window="window://h/main")
     plain, full = computer.requests(GET_DESKTOP_EVENT)
-    assert set(plain) == {"agent", "req_id", "computer"}
+    assert set(plain) == {"agent", "req_id", "computer", STAMP_FIELD}
     assert (full["desktop_size"], full["window"]) == (3, "window://h/main")
     catalogue = await agent.get_finder("laptop")
     assert catalogue["total_count"] == 1
@@ -232,7 +233,7 @@ async def test_filters_are_sent_and_defaults_are_not(
     await agent.get_finder("laptop", keywords=["a"], file_type="pdf", offset=1, limit=2)
     await agent.get_finder("laptop", ["a"], "pdf", 1, 2)
     plain, full, positional = computer.requests(GET_FINDER_EVENT)
-    assert set(plain) == {"agent", "req_id", "computer"}
+    assert set(plain) == {"agent", "req_id", "computer", STAMP_FIELD}
     assert (full["keywords"], full["file_type"], full["offset"], full["limit"]) == (["a"], "pdf", 1, 2)
     assert {**positional, "req_id": ""} == {**full, "req_id": ""}
     assert (await agent.get_config("laptop"))["servers"]["s"]["disabled"] == "${input:off}"

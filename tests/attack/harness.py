@@ -54,7 +54,7 @@ def target(folder: Path, kind: str = "async", *options: str, api_key: str | None
     keys = (api_key,) if api_key else ()
     commands = {
         "async": [A2C, "server", "--port", "0", *(part for key in keys for part in ("--api-key", key)), *options],
-        "threaded": [sys.executable, str(HERE / "threaded_server.py"), *keys],
+        "threaded": [sys.executable, str(HERE / "threaded_server.py"), *keys, *options],
     }
     with started(commands[kind], folder / f"server-{next(_names)}.log") as process:
         url = process.says(r"ready on (http://[\d.]+:\d+)\s")[1]

@@ -117,3 +117,25 @@ async def test_a_page_that_means_no_good_costs_the_terminals_nothing(tmp_path: P
             return f"{site}{page}" in await attacked.desktop()
 
         await eventually(is_shown)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=browser.MISSING)
+async def test_a_page_that_opens_tabs_without_end_leaves_the_agent_its_own(tmp_path: Path) -> None:
+    async with serving_pages() as site, office(tmp_path, *with_browser(tmp_path)) as attacked:
+        await attacked.call("browser_open", url=f"{site}/opens-many")
+
+        async def is_full() -> bool:
+            return (await attacked.desktop()).count("/tabs/") >= 19
+
+        await eventually(is_full)
+        for _ in range(3):
+            assert "# Order" in await attacked.call("browser_open", url=f"{site}/form", new_tab=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has no sandbox")
+async def test_a_page_meets_no_browser_without_a_sandbox_unless_a_person_said_so(tmp_path: Path) -> None:
+    """A page that breaks out of a browser of root owns the machine."""
+    path = ["--browser", "--browser-path", CHROMIUM.path if CHROMIUM is not None else "/bin/false"]
+    async with serving_pages() as site, office(tmp_path, *path) as attacked:
+        assert "--browser-arg=--no-sandbox" in await attacked.call("browser_open", url=f"{site}/form")
+        assert await attacked.works() < DEADLINE / 2

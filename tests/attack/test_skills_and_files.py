@@ -29,7 +29,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Target, Pa
     (folder / "uploads").mkdir()
     (skill / "SKILL.md").write_text("---\ndescription: Draws.\n---\n")
     (skill / "large.bin").write_bytes(bytes(8 * MEBIBYTE))
-    (skill / ".skillenv").write_text("topsecret")
+    for name in (".skillenv", ".env.production", "prod.env"):
+        (skill / name).write_text("topsecret")
     (folder / "secret.txt").write_text("topsecret")
     (skill / "link.txt").symlink_to(folder / "secret.txt")
     config = folder / "victim.json"
@@ -50,7 +51,10 @@ def test_an_agent_that_reads_and_puts_without_end_fills_neither_memory_nor_disk(
     scene: tuple[Target, Pair, Started],
 ) -> None:
     server, pair, victim = scene
-    uploads, names = server.folder / "uploads", ("link.txt", ".skillenv", "../../secret.txt", "a/../../../x", "\ud800")
+    uploads, names = (
+        server.folder / "uploads",
+        ("link.txt", ".skillenv", ".env.production", "prod.env", "../../secret.txt", "a/../../../x", "\ud800"),
+    )
     numbers, before, seen = itertools.count(), memory(victim), set[str]()
     chunk = base64.b64encode(bytes(200_000)).decode()
     begins = {"chunk_offset": 0, "eof": False, "blob": chunk, "total_size": 100 * MEBIBYTE, "sha256": "0" * 64}
@@ -76,6 +80,14 @@ def test_an_agent_that_reads_and_puts_without_end_fills_neither_memory_nor_disk(
         time.sleep(0.05)
     assert not list(uploads.iterdir()), "its agent has gone"
     assert "Traceback" not in victim.log.read_text()
+
+
+def test_an_agent_learns_no_path_of_the_computer_from_its_skills(scene: tuple[Target, Pair, Started]) -> None:
+    server, _, _ = scene
+    with member(server, "agent", "curious", OFFICE) as it:
+        said = asked(it, "client:get_skills")
+    assert [(skill["name"], skill["path"]) for skill in said["skills"]] == [("draw", "draw")]
+    assert str(server.folder) not in repr(said)
 
 
 def test_a_computer_that_promises_bytes_and_sends_others_costs_the_agent_little(

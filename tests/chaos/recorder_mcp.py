@@ -1,13 +1,16 @@
 """A light MCP stdio server on the standard library: its tool `record` writes down each token that it was called with.
 
-`recorder_mcp.py FILE`. A line of the file is `run TOKEN PARENT` or, at the start, `pid PID`. The parent is the computer
-that called: a token that stands there twice with one parent ran twice.
+`recorder_mcp.py FILE`. A line of the file is `run TOKEN COMPUTER` or, at the start, `pid PID`. The computer is the
+process that called: a token that stands there twice with one computer ran twice.
 """
 
 import json
 import os
 import sys
 from typing import Any
+
+#: The computer's process. On Linux the parent is a guardian, and a variable begins with that number.
+COMPUTER = os.environ.get("A2C_OWNER", "").partition(".")[0] or str(os.getppid())
 
 
 def write(file: int, *words: object) -> None:
@@ -25,7 +28,7 @@ def answer(method: str, params: dict[str, Any], file: int) -> dict[str, Any] | N
     if method == "tools/list":
         return {"tools": [{"name": "record", "inputSchema": {"type": "object"}}]}
     if method == "tools/call":
-        write(file, "run", params["arguments"]["token"], os.getppid())
+        write(file, "run", params["arguments"]["token"], COMPUTER)
         return {"content": [{"type": "text", "text": params["arguments"]["token"]}], "isError": False}
     return None
 

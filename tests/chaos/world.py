@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.request
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -231,10 +231,11 @@ class World:
 
     def _kill_mcp_server(self, _: Party, __: float) -> None:
         computers = {computer.process.pid: computer for computer in self.computers}
-        pids = [pid for pid in read_runs(self._runs).pids if is_alive(pid) and _parent(pid) in computers]
+        owners = {pid: _above(pid, computers) for pid in read_runs(self._runs).pids if is_alive(pid)}
+        pids = [pid for pid, owner in owners.items() if owner]
         if pids:
             victim = self._random.choice(pids)
-            computer = computers[_parent(victim)]
+            computer = computers[owners[victim]]
             said, began = computer.log_length, time.monotonic()
             os.kill(victim, signal.SIGKILL)
             steps = steps_between(began, computer.reached(_MCP_STEPS, said))
@@ -361,10 +362,12 @@ def _kind(party: Party) -> str:
     return "computer" if party.name in COMPUTERS else party.name
 
 
-def _parent(pid: int) -> int:
-    """0 for a process that has ended."""
-    fields = _stat(pid)
-    return int(fields[1]) if fields else 0
+def _above(pid: int, computers: Collection[int]) -> int:
+    """The computer whose guardian started this process; 0 for a process that has ended."""
+    while pid and pid not in computers:
+        fields = _stat(pid)
+        pid = int(fields[1]) if fields else 0
+    return pid
 
 
 def _cpu_seconds(pid: int) -> float:

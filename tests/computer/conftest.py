@@ -46,7 +46,7 @@ def hub() -> Iterator[Running]:
     """
     with async_server(
         OpenAuthentication(),
-        replace(LIMITS, relay_timeout=20.0, tool_call_grace=20.0),
+        replace(LIMITS, relay_timeout=50.0, tool_call_grace=20.0),
         ping_interval=0.5,
         ping_timeout=20,
     ) as running:
@@ -55,5 +55,5 @@ def hub() -> Iterator[Running]:
 
 @pytest.fixture(scope="session")
 def sync_hub() -> Iterator[Running]:
-    with sync_server(SyncOpenAuthentication(), replace(LIMITS, relay_timeout=20.0, tool_call_grace=20.0)) as running:
+    with sync_server(SyncOpenAuthentication(), replace(LIMITS, relay_timeout=50.0, tool_call_grace=20.0)) as running:
         yield running

@@ -16,6 +16,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from a2c_smcp.computer.asker import Asker
 from a2c_smcp.computer.calls.log import CallLog, KeptCalls, LoggedCall, ProgressReport
 from a2c_smcp.errors import ToolExecutionTimeoutError
 from a2c_smcp.results import cancelled_result, error_result
@@ -24,7 +25,8 @@ from a2c_smcp.wire import codec
 
 
 def start(log: CallLog, req_id: str = "r", agent: str | None = "max", **arguments: Any) -> LoggedCall:
-    call = LoggedCall(req_id, agent, "echo", arguments, 30, started_at=1000.0, started=5.0, cancel=lambda: None)
+    asker = None if agent is None else Asker(agent)
+    call = LoggedCall(req_id, asker, "echo", arguments, 30, started_at=1000.0, started=5.0, cancel=lambda: None)
     log.start(call)
     call.server, call.tool = "files", "echo"
     return call

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import Tool
 
-from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, ToolListing, merge_meta
+from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, ToolListing, merge_meta, with_server_names
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_server
 from a2c_smcp.errors import SMCPError, ToolNameDuplicatedError
 from a2c_smcp.smcp import GET_TOOLS_EVENT, SMCPTool
@@ -67,11 +67,9 @@ def clash(error: SMCPError) -> tuple[str, list[str]]:
 
 
 def described(mcp_tool: Tool, **fields: Any) -> SMCPTool:
-    """The tool as agents see it. The name of its server, which every tool has, is checked here."""
+    """The tool as agents see it."""
     [shown] = started(ToolListing(config("a", **fields), (mcp_tool,))).tools
-    meta = dict(shown["meta"] or {})
-    assert meta.pop("MCP_SERVER_NAME") == "a"
-    return {**shown, "meta": meta}
+    return shown
 
 
 # --- names
@@ -424,6 +422,16 @@ def test_the_reserved_keys_of_the_server_are_dropped() -> None:
     )
     own = {**dict.fromkeys(reserved, "spoofed"), "tags": ["own"]}
     assert described(tool("read", _meta=own))["meta"] == {"tags": ["own"], "MCP_TOOL_META": json.dumps(own)}
+
+
+def test_the_name_of_the_server_stands_only_where_it_was_asked_for() -> None:
+    tools = started(listing("a", "read"), listing("b", "write")).tools
+    assert [shown["meta"] for shown in tools] == [{}, {}]
+    named = with_server_names(tools, {"read": "a", "write": "b"})
+    assert [shown["meta"] for shown in named] == [{"MCP_SERVER_NAME": "a"}, {"MCP_SERVER_NAME": "b"}]
+    assert [shown["meta"] for shown in tools] == [{}, {}]
+    # A server may go between the two looks: its tool costs the others nothing.
+    assert [shown["meta"] for shown in with_server_names(tools, {"write": "b"})] == [{}, {"MCP_SERVER_NAME": "b"}]
 
 
 def test_icons_and_meta_that_are_too_large_are_left_out() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.mcp_clients.catalogue import with_server_names
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.resources.shown import ResourceTimings
@@ -220,7 +221,7 @@ async def test_our_own_agent_uses_it_and_takes_back_what_it_gave_up(hub: Running
     ):
         await client.join_office(office)
         await agent.join_office(office)
-        assert await agent.get_tools("pc") == computer.get_available_tools()
+        assert await agent.get_tools("pc") == with_server_names(computer.get_available_tools(), computer.tool_servers)
         assert await agent.get_config("pc") == computer.get_config()
         assert await agent.get_desktop("pc") == await computer.get_desktop()
         assert text(await agent.call_tool("pc", "a.echo", {"text": "你好"})) == "你好"

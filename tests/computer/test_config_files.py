@@ -234,6 +234,7 @@ def test_errors_in_such_files_name_the_place_as_it_is_written_there(folder: Fold
         "1.json: server 'neither': needs a command or a url",
         "1.json: server 'wrong': args: Input should be a valid list",
         "1.json: server 'kind': type: must be one of 'stdio', 'streamable', 'sse'",
+        "1.json: server 'kind': url: must be an http:// or https:// URL with a host",
         "1.json: server 'half': url: required, and missing",
         "1.json: server 'text': must be an object",
         "1.json: server 'wrong': env.A: there is no input 'nope'",

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -96,6 +97,27 @@ async def test_the_reason_of_a_command_that_is_missing_is_short() -> None:
             ServerState.FAILED,
             "'no-such-program' is not found",
         )
+
+
+async def test_a_command_with_its_arguments_in_one_text_is_explained() -> None:
+    one = {"name": "one", "type": "stdio", "server_parameters": {"command": "no-such-program -y foo"}}
+    async with running(one, timings=PATIENT) as (computer, _):
+        assert reason(computer, "one").endswith("write the program alone into command, and the rest into args")
+
+
+async def test_a_server_that_may_lack_the_proxy_of_this_computer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.test:3128")
+    code = "import sys; sys.exit('npm error code ENOTFOUND registry')"
+    parameters = {"command": sys.executable, "args": ["-c", code]}
+    offline = {"name": "offline", "type": "stdio", "server_parameters": parameters}
+    async with running(offline, server("dies", "dies-on-start"), max_restarts=0) as (computer, record):
+        for name in ("offline", "dies"):
+            await record.reached(name, ServerState.FAILED)
+        advice = 'If it needs them: "env": {"HTTPS_PROXY": "${env:HTTPS_PROXY}"}'
+        assert reason(computer, "offline").endswith(f"it does not get HTTPS_PROXY of this computer. {advice}")
+        assert "HTTPS_PROXY" not in reason(computer, "dies")  # a database has nothing to do with it
 
 
 async def test_who_is_backing_off_can_be_started_stopped_changed_and_removed(tmp_path: Path) -> None:

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.resources.links import LINK_SECONDS, LinkedResources, OfficeAgentId
+from a2c_smcp.computer.asker import Asker
+from a2c_smcp.computer.resources.links import LINK_SECONDS, LinkedResources
 from a2c_smcp.computer.resources.parts import ResourceBody, read_range
 from a2c_smcp.computer.socketio.kept_bodies import KeptBodies
 from a2c_smcp.errors import BadRequestError, InternalError
 from tests.computer.fakes.processes import eventually
 
-ANN = OfficeAgentId("office", "ann")
+ANN = Asker("ann", office="office")
 
 
 def text(value: str) -> dict[str, Any]:
@@ -96,7 +97,7 @@ async def test_parts_are_of_one_reading_and_of_one_agent() -> None:
     assert kept.get(ANN, "u", begins=True) is first  # the reading that was too large for one message
     assert kept.get(ANN, "u", begins=True) is None  # a new series is a new reading
     assert kept.get(ANN, "u", begins=False) is first
-    assert kept.get(OfficeAgentId("office", "bob"), "u", begins=False) is None
+    assert kept.get(Asker("bob", office="office"), "u", begins=False) is None
     kept.put(ANN, "v", second, is_read=True)
     kept.put(ANN, "w", ResourceBody([text("1")]), is_read=True)
     assert kept.get(ANN, "u", begins=False) is None  # over ten bytes, the oldest goes
@@ -124,8 +125,8 @@ def test_a_link_is_good_for_its_agent_for_ten_minutes() -> None:
     links = LinkedResources()
     links.remember("s", ANN, ["a:b"], now=100)
     assert links.servers(ANN, "a:b", now=100 + LINK_SECONDS) == ["s"]
-    assert links.servers(OfficeAgentId("office", "bob"), "a:b", now=101) == []
-    assert links.servers(OfficeAgentId("other", "ann"), "a:b", now=101) == []
+    assert links.servers(Asker("bob", office="office"), "a:b", now=101) == []
+    assert links.servers(Asker("ann", office="other"), "a:b", now=101) == []
     assert links.servers(None, "a:b", now=101) == []
     assert links.servers(ANN, "a:b", now=101 + LINK_SECONDS) == []
 

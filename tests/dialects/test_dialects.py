@@ -16,13 +16,14 @@ from a2c_smcp.dialects.flat_errors import KNOWN_CODES, flat_payload
 from a2c_smcp.dialects.handshake import (
     Dialect,
     announces_ours,
+    announces_stamps,
     client_query,
     dialect_of_client,
     marked_as_ours,
     max_payload_in,
     refused_version,
 )
-from a2c_smcp.dialects.marks import is_marked, marked
+from a2c_smcp.dialects.marks import MARK, MARK_FIELD, is_marked
 from a2c_smcp.dialects.shapes import config_for_04, resource_for_04, tools_for_04
 from a2c_smcp.errors import (
     BadRequestError,
@@ -33,6 +34,7 @@ from a2c_smcp.errors import (
     error_from_payload,
 )
 from a2c_smcp.server.envelopes import read_message
+from a2c_smcp.server.own_fields import with_field
 from a2c_smcp.wire import Encoded
 
 # --- handshakes
@@ -65,6 +67,8 @@ def test_our_clients_are_known_by_our_servers() -> None:
 
 def test_a_server_of_ours_says_so_and_nobody_else_does() -> None:
     assert announces_ours(marked_as_ours({"sid": "x"}))
+    assert announces_stamps(marked_as_ours({"sid": "x"}))
+    assert not any(map(announces_stamps, ({"sid": "x", "a2c_office": 1}, None, [], {"stamps": "true"}, {"stamps": 1})))
     assert not any(map(announces_ours, ({"sid": "x"}, None, [], {"a2c_office": "yes"})))
 
 
@@ -104,13 +108,14 @@ def test_only_a_refused_version_is_come_back_with(body: str, version: str | None
 # --- marks
 
 
-def test_a_mark_is_the_first_field_of_the_payload_and_the_rest_stays_as_it_was() -> None:
-    body = '["client:get_tools", {"agent": "a{", "req_id":"r","computer":"c"}]'
+def test_a_mark_is_the_last_field_of_the_payload_and_the_rest_stays_as_it_was() -> None:
+    body = '["client:get_tools", {"agent": "a{}", "req_id":"r","computer":"c"} ]'
     assert read_message(body).body == body
-    name, payload = json.loads(marked(body))
-    assert (name, is_marked(payload)) == ("client:get_tools", True)
+    marked = with_field(body, MARK_FIELD, MARK)
+    name, payload = json.loads(marked)
+    assert (name, is_marked(payload), list(payload)[-1]) == ("client:get_tools", True, MARK_FIELD)
     assert {key: payload[key] for key in ("agent", "req_id", "computer")} == json.loads(body)[1]
-    assert marked(body).endswith(body[body.index("{") + 1 :])
+    assert marked.startswith(body[: body.rindex("}")])
     assert not any(map(is_marked, ({}, None, [], {"a2c_dialect": True})))
 
 

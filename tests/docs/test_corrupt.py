@@ -75,7 +75,7 @@ for name in ("short.pdf", "pump.html", "plan.png"):
     try:
         open_document(open({str(samples)!r} + "/" + name, "rb"), name, DocumentLimits())
     except Unreadable as problem:
-        assert "pip install 'a2c-office[docs]'" in problem.reason and not problem.lasting, problem.reason
+        assert "pip install '.[docs]'" in problem.reason and not problem.lasting, problem.reason
     else:
         raise AssertionError(name)
 for name in ("budget.xlsx", "handbook.md", "harvest.csv", "notes.txt", "src/count.py", "合同.docx", "talk.pptx"):

@@ -99,6 +99,49 @@ def test_what_is_left_out_has_a_reason(tmp_path: Path) -> None:
     assert seen.left_out.total == 15
 
 
+#: Files that hold secrets, and files with similar names that hold none.
+SECRETS = """passwords.csv passwords.xlsx team-passwords.docx secrets.yaml secrets.json credentials credentials.json
+    aws-credentials.csv service-account.json service-account-prod.json my-service-account.json client_secret_12.json
+    kubeconfig prod.kubeconfig terraform.tfstate terraform.tfstate.backup prod.tfvars wallet.dat
+    UTC--2024-01-01T00-00-00Z--abc .git-credentials .htpasswd .npmrc .pgpass KEYS.KDBX old.kdb data.1pif
+    1PasswordExport-1.1pux bitwarden_export_2024.csv bitwarden_export_2024.json lastpass_export.csv dashlane.csv
+    keepass.csv keepass.xml id_ed25519.pub server.key AuthKey_1.p8""".split()  # noqa: SIM905
+HARMLESS = """password-policy.md secretary.md on-secrets.md credits.csv accounts.json services.json tokens.md
+    walleting.md keepers.csv state.md kube.md""".split()  # noqa: SIM905
+EXPORTS = {
+    "Chrome Passwords.csv": "name,url,username,password,note\n",
+    "chrome-export.csv": "name,url,username,password,note\n",
+    "firefox.csv": '\ufeff"url","username","password","httpRealm"\n',
+    "vault.csv": "folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp\n",
+    "db.csv": '"Account","Login Name","Password","Web Site","Comments"\r\n',
+    "one.csv": "Title,Url,Username,Password,OTPAuth,Favorite\n",
+}
+
+
+def test_files_with_secrets_are_left_out_by_their_names_and_tables_by_their_columns(tmp_path: Path) -> None:
+    make(tmp_path, *SECRETS, *HARMLESS, "vault.opvault/band.js", "credentials-course/a.md")
+    for name, head in EXPORTS.items():
+        (tmp_path / name).write_text(head + "x,https://x,ada,hunter2\n")
+    (tmp_path / "people.csv").write_text("name,username,note\nada,ada,forgot her password\n")
+    (tmp_path / "rules.csv").write_text("password,length\nadmin,12\n")
+    seen = walk(str(tmp_path), 1000)
+    assert set(seen.files) == {*HARMLESS, "people.csv", "rules.csv", "credentials-course/a.md"}
+    assert {path for path, why in seen.left_out.reasons.items() if why == "may hold a secret"} == {
+        *SECRETS,
+        *EXPORTS,
+        "vault.opvault/",
+    }
+
+
+def test_files_with_secrets_come_back_on_purpose_only(tmp_path: Path) -> None:
+    make(tmp_path, "passwords.csv", "credentials.json", "in/secrets.yaml", "server.pem", "in/a.md")
+    (tmp_path / "export.csv").write_text("name,url,username,password\n")
+    for wide in ("*", "*.csv", "*.json", "in/", "**", "in/*.yaml"):
+        assert set(walk(str(tmp_path), 1000, include_rules([wide])).files) == {"in/a.md"}, wide
+    meant = include_rules(["passwords.csv", "/credentials.json", "in/secrets.*", "*.pem", "export.csv"])
+    assert len(walk(str(tmp_path), 1000, meant).files) == 6
+
+
 def test_a_pattern_brings_back_what_is_left_out_by_its_name(tmp_path: Path) -> None:
     make(tmp_path, "a.md", ".env", "server.pem", "node_modules/g.md", ".github/w.md", "f.log", "in/key.pem")
     (tmp_path / ".gitignore").write_text("*.log\n")

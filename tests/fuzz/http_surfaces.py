@@ -43,6 +43,8 @@ _PATHS: Final = {
         "/api/input",
         "/api/cancel",
         "/api/check-servers",
+        "/api/check-rule",
+        "/api/tool-rule",
         "/api/tools",
         "/api/document?uri=dpe://x/y",
         "/api/history?limit=x",

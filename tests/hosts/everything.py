@@ -21,19 +21,23 @@ from pydantic import BaseModel
 from a2c_smcp.agent import LinkOptions
 from a2c_smcp.computer import Computer, SMCPComputerClient
 from a2c_smcp.server import OpenAuthentication
+from tests.hosts.asking import PROMPT
 from tests.server.harness import async_server
 
 SERVER = str(Path(__file__).with_name("everything_mcp.py"))
 BIG = 14 * 2**20
-_OPTIONS = ["--office", "lab", "--computer", "pc", "--search", "never", "--http", "0", "--http-token", "none"]
+_OPTIONS = ["--computer", "pc", "--search", "never", "--http", "0", "--http-token", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The addresses of the server itself, of the office with one computer only, and of the office's server."""
+    """The addresses of the server itself, of two offices with one computer only, and of the offices' server. In the
+    office of `modern` the computer speaks MCP 2026-07-28 with its MCP server, in that of `through` the older era.
+    """
 
     direct: str
     through: str
+    modern: str
     hub: str
 
 
@@ -47,16 +51,20 @@ def everything() -> Iterator[Places]:
             async_server(OpenAuthentication()) as hub,
             start_blocking_portal() as portal,
             portal.wrap_async_context_manager(_computer(hub.url)),
-            _printing(
-                [sys.executable, "-m", "a2c_smcp.cli", "mcp", "--url", hub.url, *_OPTIONS],
-                r"ready on (\S+);",
-                "stderr",
-                {**os.environ, "XDG_RUNTIME_DIR": folder, "XDG_CACHE_HOME": folder, "XDG_STATE_HOME": folder},
-            ) as through,
+            _through(hub.url, "lab", folder) as through,
+            _through(hub.url, "lab-2026", folder) as modern,
         ):
-            yield Places(direct, through, hub.url)
+            yield Places(direct, through, modern, hub.url)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _through(hub: str, office: str, folder: str) -> Iterator[str]:
+    command = [sys.executable, "-m", "a2c_smcp.cli", "mcp", "--url", hub, "--office", office, *_OPTIONS]
+    env = {**os.environ, "XDG_RUNTIME_DIR": folder, "XDG_CACHE_HOME": folder, "XDG_STATE_HOME": folder}
+    with _printing(command, r"ready on (\S+);", "stderr", env) as url:
+        yield url
 
 
 @contextmanager
@@ -95,10 +103,12 @@ async def _computer(url: str) -> AsyncIterator[None]:
         "server_parameters": {"command": sys.executable, "args": [SERVER]},
     }
     computer = Computer("pc", mcp_servers=[config])
-    links = [SMCPComputerClient(computer, LinkOptions(url)) for _ in range(2)]
-    async with computer, links[0] as client, links[1] as second:
+    modern = Computer("pc", mcp_servers=[{**config, "protocol": "auto"}])
+    links = [SMCPComputerClient(each, LinkOptions(url)) for each in (computer, computer, modern)]
+    async with computer, modern, links[0] as client, links[1] as second, links[2] as third:
         await client.join_office("lab")
         await second.join_office("features")  # an office has one agent, and `a2c mcp` sits in the other
+        await third.join_office("lab-2026")
         yield
 
 
@@ -132,7 +142,7 @@ async def payloads(client: Client) -> dict[str, Any]:
     found["resources/read app"] = _json(await client.read_resource("ui://everything/app.html"))
     found["prompts/list"] = {each.name: _json(each) for each in (await client.list_prompts()).prompts}
     arguments = {"arg1": "a", "arg2": "b", "resourceUri": "test://x"}
-    for name in found["prompts/list"]:
+    for name in found["prompts/list"].keys() - {PROMPT}:
         found[f"prompts/get {name}"] = _json(await client.get_prompt(name, arguments))
     for ref, argument in (
         (types.PromptReference(type="ref/prompt", name="test_prompt_with_arguments"), "arg1"),

@@ -21,8 +21,11 @@ from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.applications import Starlette
 from starlette.routing import Mount
+
+from tests.hosts.asking import ASKING_TOOLS, PROMPT, Asked, asking_prompt
 
 warnings.simplefilter("ignore")  # sampling and logging are deprecated; the suite's old part asks for them
 
@@ -269,16 +272,26 @@ TOOLS: dict[str, tuple[Tool, str, dict[str, Any], dict[str, Any]]] = {
 }
 
 
+def asks(ctx: Ctx) -> bool:
+    """Whether the client knows answers that ask."""
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
 async def list_tools(ctx: Ctx, params: Any) -> types.ListToolsResult:
-    return types.ListToolsResult(
-        tools=[
-            types.Tool(name=name, description=description, input_schema=schema, **more)
-            for name, (_, description, schema, more) in TOOLS.items()
+    tools = [
+        types.Tool(name=name, description=description, input_schema=schema, **more)
+        for name, (_, description, schema, more) in TOOLS.items()
+    ]
+    if asks(ctx):
+        tools += [
+            types.Tool(name=name, description="Asks", input_schema=each[1]) for name, each in ASKING_TOOLS.items()
         ]
-    )
+    return types.ListToolsResult(tools=tools)
 
 
-async def call_tool(ctx: Ctx, params: types.CallToolRequestParams) -> types.CallToolResult:
+async def call_tool(ctx: Ctx, params: types.CallToolRequestParams) -> Asked:
+    if params.name in ASKING_TOOLS and asks(ctx):
+        return await ASKING_TOOLS[params.name][0](ctx, params)
     if params.name not in TOOLS:
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
     return await TOOLS[params.name][0](ctx, params.arguments or {})
@@ -396,10 +409,15 @@ def user(content: types.ContentBlock) -> types.PromptMessage:
 
 
 async def list_prompts(ctx: Ctx, params: Any) -> types.ListPromptsResult:
-    return types.ListPromptsResult(prompts=PROMPTS)
+    asking = [types.Prompt(name=PROMPT, description="Asks")] if asks(ctx) else []
+    return types.ListPromptsResult(prompts=PROMPTS + asking)
 
 
-async def get_prompt(ctx: Ctx, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+async def get_prompt(
+    ctx: Ctx, params: types.GetPromptRequestParams
+) -> types.GetPromptResult | types.InputRequiredResult:
+    if params.name == PROMPT:
+        return await asking_prompt(ctx, params)
     given = params.arguments or {}
     match params.name:
         case "test_simple_prompt":

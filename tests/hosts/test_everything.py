@@ -17,20 +17,21 @@ from mcp.shared.exceptions import MCPError
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, LinkOptions
 from a2c_smcp.office_mcp import office_server
+from tests.hosts.asking import PROMPT
 from tests.hosts.conftest import DEADLINE, ROOT
 from tests.hosts.everything import BIG, TRACED, Places, payloads
 from tests.hosts.features import table
-from tests.mcp_server.clients import ERAS, LEGACY, connected, eventually, watching
+from tests.mcp_server.clients import ERAS, LEGACY, MODERN, connected, eventually, watching
 from tests.mcp_server.test_http import serving
 
 both_eras = pytest.mark.parametrize("era", ERAS)
 
 
-async def payloads_through(places: Places, era: str, words: str) -> dict[str, Any]:
+async def payloads_through(url: str, era: str, words: str) -> dict[str, Any]:
     """What a host gets once the words of the MCP server are known: a host that comes waits half a second for them."""
     with anyio.fail_after(DEADLINE):
         while True:
-            async with connected(places.through, era) as (client, _):
+            async with connected(url, era) as (client, _):
                 if words in (client.instructions or ""):
                     return await payloads(client)
 
@@ -39,7 +40,8 @@ async def payloads_through(places: Places, era: str, words: str) -> dict[str, An
 async def test_a_host_gets_the_same_through_the_office(places: Places, era: str) -> None:
     async with connected(places.direct, era) as (client, _):
         direct = await payloads(client)
-    through = await payloads_through(places, era, direct["info"]["instructions"])
+    url = places.through if era == LEGACY else places.modern
+    through = await payloads_through(url, era, direct["info"]["instructions"])
     own = {"list_computers", "see_desktop", "find_documents", "read_document"}
     assert set(through["tools/list"]) - set(direct["tools/list"]) == own
     for name in own:
@@ -92,6 +94,22 @@ async def test_a_link_of_a_result_is_read_and_what_was_not_given_is_not(places: 
             await client.get_prompt("nobody's")
 
 
+async def test_a_prompt_that_asks_is_answered_by_the_person_at_the_host(places: Places) -> None:
+    asked: list[str] = []
+
+    async def say(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        asked.append(params.message)
+        return types.ElicitResult(action="accept", content={"context": "tea"})
+
+    async with connected(places.modern, MODERN, elicitation_callback=say) as (client, _):
+        [message] = (await client.get_prompt(PROMPT)).messages
+    assert isinstance(message.content, types.TextContent)
+    assert (asked, message.content.text) == (["What context should the prompt use?"], "With tea")
+    async with connected(places.modern, MODERN) as (client, _):
+        with pytest.raises(MCPError, match="failed to answer"):  # the host said that it asks nobody
+            await client.get_prompt(PROMPT)
+
+
 @both_eras
 async def test_a_host_hears_of_a_changed_resource(places: Places, era: str) -> None:
     uri = "test://watched-resource"
@@ -134,6 +152,13 @@ async def _has_tools(client: Client) -> bool:
 
 _SUITES = ROOT / ".node-conformance" / "node_modules"
 _EXPECTED = Path(__file__).with_name("conformance-expected.yml")
+#: The scenarios of 2026-07-28 that need sampling or roots, which MCP has deprecated.
+DEPRECATED = {
+    "input-required-result-basic-sampling",
+    "input-required-result-basic-list-roots",
+    "input-required-result-multiple-input-requests",
+    "input-required-result-capability-check",
+}
 _OLD, _NEW = "@modelcontextprotocol/conformance", "conformance-2026"
 needs_node = pytest.mark.skipif(shutil.which("npm") is None, reason="the conformance suite needs npm")
 
@@ -161,7 +186,7 @@ def test_the_conformance_suite_passes_through_the_office_where_it_passes_directl
         start(_OLD, places.direct),
         start(_OLD, places.through, "--expected-failures", str(_EXPECTED)),
         start(_NEW, places.direct, *new),
-        start(_NEW, places.through, *new),
+        start(_NEW, places.modern, *new),
     ]
     try:
         old_direct, old_through, new_direct, new_through = map(verdicts, runs)
@@ -172,8 +197,6 @@ def test_the_conformance_suite_passes_through_the_office_where_it_passes_directl
     assert (len(old_direct), sum(old_direct.values())) == (32, 32)
     assert (len(old_through), sum(old_through.values())) == (32, 29)
     assert runs[1].returncode == 0  # exactly those fail, or are warnings, that the file names
-    assert {name for name, passed in new_direct.items() if passed} <= {
-        name for name, passed in new_through.items() if passed
-    }
-    assert sum(new_through.values()) >= 26
-    assert new_through["json-schema-2020-12"]
+    # uvicorn leaves blanks behind the values of headers, which `a2c mcp` takes off.
+    assert {name for name, passed in new_direct.items() if not passed} == {"http-header-validation"}
+    assert (len(new_direct), {name for name, passed in new_through.items() if not passed}) == (40, DEPRECATED)

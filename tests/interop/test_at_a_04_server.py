@@ -8,7 +8,9 @@ import anyio
 import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, LinkOptions, shared_seat
+from a2c_smcp.computer.asker import Asker
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.rules.rule import parse_rules
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import SMCPError
 from tests.computer.fakes.computers import FAST
@@ -46,6 +48,23 @@ async def test_an_answer_that_is_too_large_for_the_server_is_413_at_once(agent: 
     with pytest.raises(SMCPError) as caught, anyio.fail_after(15):  # silence would last 20 s
         await agent.get_skills(BIG)
     assert (caught.value.code, caught.value.details["error_code"]) == (4017, 413)
+
+
+async def test_every_name_is_a_claim_at_a_server_that_does_not_say_who_asks(
+    url: str, agent: AsyncSMCPAgentClient
+) -> None:
+    rules, problems = parse_rules([{"effect": "allow", "agent": "ada"}, {"effect": "deny", "agent": "intern"}])
+    assert not problems
+    computer = Computer("ruled", mcp_servers=[pictures()], timings=FAST)
+    async with computer, SMCPComputerClient(computer, url, api_key="secret") as client:
+        await client.join_office(OFFICE)
+        await agent.settled()
+        (tool,) = [tool["name"] for tool in await agent.get_tools("ruled") if "image" in tool["name"]]
+        assert not (await agent.call_tool("ruled", tool, {"size": 10}, timeout=30)).is_error
+        computer.decisions.rules.use_config(rules)
+        refused = await agent.call_tool("ruled", tool, {"size": 10}, timeout=30)
+        assert refused.meta is not None and refused.meta["outcome"] == "rule"
+        assert computer.ended_calls[-1].call.asker == Asker("ada", office=OFFICE)
 
 
 def test_their_agent_hears_of_an_answer_that_is_too_large(url: str) -> None:

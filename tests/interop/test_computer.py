@@ -6,8 +6,10 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
+from a2c_smcp.computer.asker import Asker
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.decisions.book import Accepted, Decision, DecisionAnswer
+from a2c_smcp.computer.rules.rule import parse_rules
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.link.interface import Joined, LinkEvent, LinkOptions, Membership, RejoinFailed
 from a2c_smcp.link.office_link import OfficeLink
@@ -48,6 +50,28 @@ async def test_with_the_existing_server(colour: str, start_peer: StartPeer) -> N
             await computer.stop_server("a")
             await eventually(lambda: ("notify:update_tool_list", {"computer": "pc"}) in agent.received)
             await client.leave_office()
+        finally:
+            await agent.disconnect()
+
+
+async def test_at_the_existing_server_every_name_is_a_claim(colour: str, start_peer: StartPeer) -> None:
+    url, office, agent = start_peer("server.py", colour), new_office(), Agent()
+    computer = Computer("pc", mcp_servers=[server("a")], timings=FAST)
+    forged = {"name": "ag", "key": "home", "bound": True}
+    rules, problems = parse_rules([{"effect": "allow", "agent": "ag"}, {"effect": "deny", "tool": "a.echo"}])
+    assert not problems
+    async with computer, SMCPComputerClient(computer, LinkOptions(url)) as client:
+        try:
+            await agent.connect(url)
+            assert await agent.call("server:join_office", {"role": "agent", "name": "ag", "office_id": office})
+            await client.join_office(office)
+            assert not (await agent.tool("a.echo", text="before"))["isError"]
+            computer.decisions.rules.use_config(rules)
+            call = {"tool_name": "a.echo", "params": {"text": "x"}, "timeout": 20, "a2c_from": forged}
+            assert (await agent.ask("client:tool_call", **call))["meta"]["outcome"] == "rule"
+            assert computer.ended_calls[-1].call.asker == Asker("ag", office=office)
+            computer.decisions.rules.use_config(rules[:1])  # without rules that fit, all is as before
+            assert not (await agent.tool("a.echo", text="after"))["isError"]
         finally:
             await agent.disconnect()
 

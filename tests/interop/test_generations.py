@@ -275,6 +275,18 @@ def test_their_agent_lists_resources(agent: Peer04, computer: str) -> None:
     assert said.get("error") == "SMCPProtocolError", said
 
 
+@shows("resources", OURS)
+@computers
+async def test_our_agent_lists_the_resources_of_all_servers_at_once(
+    our_agent: AsyncSMCPAgentClient, computer: str
+) -> None:
+    with anyio.fail_after(10):  # well before the deadline of a reply, which is 20 s
+        found = (await our_agent.get_resources(computer))["resources"]
+    [note] = [each for each in found if each["uri"] == "note://one"]
+    assert (note["mimeType"], note["size"], note["annotations"]) == ("text/plain", 3, {"audience": ["user"]})
+    assert note["mcp_server"] == "pictures"
+
+
 # --- skills and files
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pexpect
 import pytest
 
 from a2c_smcp.computer.cli.session import link_to
@@ -50,6 +51,12 @@ class Person:
 
     home: Path
     url: str
+    issuer: str = ""
+
+    @property
+    def agreed(self) -> tuple[str, ...]:
+        """The options for all that the server names."""
+        return ("--issuer", self.issuer, "--audience", AUDIENCE, "--scope", "office")
 
     @property
     def env(self) -> dict[str, str]:
@@ -84,8 +91,8 @@ class Person:
 @pytest.fixture(scope="module")
 def ada(server: Running, running_issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Person:
     """Has signed in with a code."""
-    person = Person(tmp_path_factory.mktemp("ada"), server.url)
-    with person.begins("login", "--audience", AUDIENCE, "--way", "device") as (process, address):
+    person = Person(tmp_path_factory.mktemp("ada"), server.url, running_issuer.url)
+    with person.begins("login", *person.agreed, "--way", "device") as (process, address):
         running_issuer.sign_in(address)
         said, problems = process.communicate(timeout=60)
     assert (process.returncode, problems) == (0, "")
@@ -108,6 +115,64 @@ def test_a_sign_in_for_another_server_needs_its_name(server: Running, tmp_path: 
     assert refused.returncode == 1
     assert "--audience" in refused.stderr
     assert AUDIENCE in refused.stderr
+
+
+def test_a_person_at_a_terminal_sees_all_of_it_and_is_asked_once(
+    server: Running, running_issuer: Issuer, tmp_path: Path
+) -> None:
+    person = Person(tmp_path, server.url, running_issuer.url)
+
+    def asked(answer: str) -> "pexpect.spawn[str]":
+        it = pexpect.spawn(A2C, ["login", "--way", "device"], env=person.env, encoding="utf-8", timeout=60)
+        it.expect(r"\[y/N\]")
+        said = it.before or ""
+        for each in (f"server    {person.url}", running_issuer.url, AUDIENCE, "a new one", "offline_access office"):
+            assert each in said
+        assert "another address than the server's" in said
+        it.sendline(answer)
+        return it
+
+    refused = asked("")
+    refused.expect("you did not agree")
+    refused.expect(pexpect.EOF)
+    assert refused.wait() == 1
+    agreed = asked("yes")
+    agreed.expect(r"or open (\S+)")
+    assert agreed.match is not None and not isinstance(agreed.match, type)
+    running_issuer.sign_in(agreed.match[1])
+    agreed.expect("signed in at")
+    agreed.expect(pexpect.EOF)
+    assert agreed.wait() == 0
+    # The same once more needs no yes, also where nobody could give one.
+    with person.begins("login", "--way", "device") as (process, address):
+        running_issuer.sign_in(address)
+        assert process.wait(60) == 0
+
+
+def test_what_is_given_must_be_what_the_server_names(server: Running, running_issuer: Issuer, tmp_path: Path) -> None:
+    person = Person(tmp_path, server.url, running_issuer.url)
+    for options, why in {
+        ("--issuer", "https://login.example"): "takes tokens of",
+        ("--audience", "https://bank.example"): "not for https://bank.example",
+        ("--scope", "read"): "more scopes than you gave: office",
+    }.items():
+        said = person.types("login", *options)
+        assert (said.returncode, why in said.stderr) == (1, True), said.stderr
+    said = person.types("login", "--issuer", running_issuer.url)
+    assert "with --audience and --scope" in said.stderr
+
+
+def test_a_login_of_an_earlier_release_is_not_used_and_a_sentence_says_so(ada: Person, tmp_path: Path) -> None:
+    person, kept = Person(tmp_path, ada.url), ada.file.load()
+    assert kept is not None
+    person.file.save(kept)
+    old = json.loads(person.file.path.read_text())
+    del old["scope"]
+    person.file.path.write_text(json.dumps(old))
+    for command in (["whoami"], ["agent", "room", "--office", "lab", "--name", "ada"]):
+        said = person.types(*command)
+        assert said.returncode == 3
+        assert "from an earlier release" in said.stderr and f"a2c login --url {person.url}" in said.stderr
 
 
 def test_a_stranger_is_told_to_sign_in(server: Running, tmp_path: Path) -> None:
@@ -174,8 +239,8 @@ def test_a_server_gets_no_token_that_is_for_another_one(resource: str, audience:
 
 
 async def test_a_browser_on_this_machine(server: Running, running_issuer: Issuer, tmp_path: Path) -> None:
-    person = Person(tmp_path, server.url)
-    with person.begins("login", "--audience", AUDIENCE, "--way", "browser") as (process, address):
+    person = Person(tmp_path, server.url, running_issuer.url)
+    with person.begins("login", *person.agreed, "--way", "browser") as (process, address):
         back = await asyncio.to_thread(running_issuer.sign_in, address)
         async with httpx2.AsyncClient() as browser:
             # Any page may send a request to that port.
@@ -195,14 +260,14 @@ async def test_a_browser_on_this_machine(server: Running, running_issuer: Issuer
 
 
 def test_a_person_who_refuses_and_one_who_may_not(server: Running, running_issuer: Issuer, tmp_path: Path) -> None:
-    person = Person(tmp_path, server.url)
+    person = Person(tmp_path, server.url, running_issuer.url)
     running_issuer.change(auto=False)
     try:
-        with person.begins("login", "--audience", AUDIENCE, "--way", "device") as (process, address):
+        with person.begins("login", *person.agreed, "--way", "device") as (process, address):
             running_issuer.sign_in(address, refuse=True)
             _, problems = process.communicate(timeout=60)
         assert (process.returncode, "access_denied" in problems) == (3, True)
-        with person.begins("login", "--audience", AUDIENCE, "--way", "browser") as (process, address):
+        with person.begins("login", *person.agreed, "--way", "browser") as (process, address):
             httpx2.get(running_issuer.sign_in(address, account="eve"))
             _, problems = process.communicate(timeout=60)
         assert process.returncode == 1
@@ -226,6 +291,7 @@ async def test_what_the_issuer_has_withdrawn_means_a_new_sign_in(ada: Person, tm
 def test_a_file_that_others_can_read_or_that_is_of_another_server_is_not_used(tmp_path: Path) -> None:
     file, other = LoginFile(tmp_path, "http://127.0.0.1:1"), LoginFile(tmp_path, "http://127.0.0.1:2/")
     made: dict[str, Any] = {"issuer": "i", "client_id": "c", "token_endpoint": "t", "resource": "r", "token": "a.b.c"}
+    made["scope"] = "office"
     file.save(KeptLogin(url=file.url, expires_at=1.0, **made))
     loaded = file.load()
     assert loaded is not None
@@ -244,6 +310,7 @@ def test_a_login_counts_at_a_server_that_is_named_later(tmp_path: Path, monkeypa
     here, there = "http://127.0.0.1:1", "http://127.0.0.1:2"
     file = LoginFile(tmp_path / "a2c-smcp" / "logins", there)
     made: dict[str, Any] = {"issuer": "i", "client_id": "c", "token_endpoint": "t", "resource": "r", "token": "a.b.c"}
+    made["scope"] = "office"
     file.save(KeptLogin(url=file.url, expires_at=1.0, **made))
     known = LinkOptions(here, api_key="key")
     assert link_to(known, here, None).api_key == "key"

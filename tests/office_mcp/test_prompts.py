@@ -136,7 +136,9 @@ def test_a_meta_that_is_none_or_too_long_is_left_out(text: Any) -> None:
 
 def test_instructions_name_their_server_and_are_bounded() -> None:
     text = with_instructions("Own words.", [("pc", "mail", "Ask first."), ("pc", "big\x07", "x" * 5000)])
-    assert text.startswith("Own words.\n\nThe MCP server mail on pc says:\nAsk first.\n\n")
+    assert text.startswith("Own words. What MCP servers say follows.")
+    assert "\n\nThe MCP server mail on pc says:\n> Ask first.\n\nThe MCP server big" in text
+    assert with_instructions("Own words.", []) == "Own words."
     assert "\x07" not in text
     many = with_instructions(own_words(None), [("pc", f"s{n}", "x" * 5000) for n in range(100)])
     assert len(many) < 12_000

@@ -545,7 +545,10 @@ async def test_many_tools_are_searched_for_and_called_by_one(
             said = await say(client, "call_tool", **call, arguments=misfit)
             assert "do not fit" in said
             assert '"required": ["city"]' in said
-        assert "has no tool 'forcast'" in await say(client, "call_tool", computer="laptop", tool="forcast")
+        said = await say(client, "call_tool", computer="laptop", tool="forcast")
+        assert said.startswith("laptop has no tool 'forcast'. It has forecast")
+        assert '"properties"' not in said
+        assert "Did you mean laptop__forecast?" in await say(client, "laptop__forcast")
         assert "no computer 'desk'" in await say(client, "call_tool", computer="desk", tool="forecast")
         assert "do not fit call_tool" in await say(client, "call_tool", tool=7)
         assert len(computer.requests(TOOL_CALL_EVENT)) == asked
@@ -584,10 +587,13 @@ async def test_schemas_that_do_not_fit_are_left_out(make_agent: MakeAgent, make_
     await make_computer("laptop", setup)
     async with host(await make_agent(), search="always") as (client, _):
         said = await say(client, "search_tools", query="tool")
-        assert len(said) < MODEL_SIZE * 1.1
+        assert len(said.encode()) <= 4096
         first, second, third = (json.loads(line) for line in said.splitlines()[1:])
-        assert "arguments" in first
-        assert second["argument_names"] == third["argument_names"] == ["x"]
+        assert first["argument_names"] == second["argument_names"] == ["x"]
+        assert third == {"computer": "laptop", "tool": "tool2", "description": third["description"]}
+        said = await say(client, "search_tools", query="tool", schemas=10)
+        assert len(said) < MODEL_SIZE * 1.1
+        assert "arguments" in json.loads(said.splitlines()[1])
         assert "Its schema is" in await say(client, "call_tool", computer="laptop", tool="tool1", arguments={"x": "?"})
 
 

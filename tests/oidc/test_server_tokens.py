@@ -18,7 +18,7 @@ from a2c_smcp.oidc.key_pacing import KeyPacing
 from a2c_smcp.oidc.token_rules import TokenRules
 from a2c_smcp.server import Limits
 from a2c_smcp.server.token_auth import OidcAuthentication, SyncOidcAuthentication
-from a2c_smcp.smcp import AUTHENTICATE_EVENT, LIST_ROOM_EVENT
+from a2c_smcp.smcp import AUTHENTICATE_EVENT, GET_TOOLS_EVENT, LIST_ROOM_EVENT, STAMP_FIELD
 from tests.oidc.forging import AUDIENCE, forged_tokens, signed
 from tests.oidc.issuer import Issuer, needs_issuer, running_issuer
 from tests.server.harness import Running, async_server, eventually, sync_server
@@ -35,6 +35,7 @@ _RULES = TokenRules.model_validate(
         "leeway": 0,
         "allow": [
             {"when": {"groups": "admins"}, "offices": ["*"]},
+            {"when": {"groups": "named"}, "offices": ["named"], "names": ["{preferred_username}"]},
             {"when": {"sub": "mach*"}, "roles": ["computer"], "offices": ["lab-*"]},
             {"roles": ["agent"], "offices": ["home-{sub}"]},
         ],
@@ -172,6 +173,35 @@ async def test_a_token_lets_in_and_its_claims_say_where(server: Running, running
         assert row(link, server).record.grant.name == "bob@example.com"
     async with linked(server.url, "a-key") as link:
         await link.join(Membership("agent", "keyed", "lab-1"))
+
+
+async def test_a_computer_is_told_the_subject_of_a_token_and_its_names_hold(
+    server: Running, running_issuer: Issuer
+) -> None:
+    asked: list[Any] = []
+
+    async def answer(data: Any) -> Any:
+        asked.append(data[STAMP_FIELD])
+        return {"tools": [], "req_id": "1"}
+
+    named = signed(running_issuer, sub="u-17", groups=["named"], preferred_username="eve")
+    key_like = signed(running_issuer, sub="api-key", groups=["named"], preferred_username="mallory")
+    request = {"agent": "a", "req_id": "1", "computer": "pc"}
+    async with OfficeLink(LinkOptions(server.url, api_key="a-key"), {"client:get_tools": answer}) as computer:
+        await computer.join(Membership("computer", "pc", "named"))
+        async with linked(server.url, named) as link:
+            with pytest.raises(ForbiddenError, match="the names 'eve', and not 'librarian'"):
+                await link.join(Membership("agent", "librarian", "named"))
+            await link.join(Membership("agent", "eve", "named"))
+            await link.request(GET_TOOLS_EVENT, request, 30)
+            other = signed(running_issuer, sub="u-18", groups=["named"], preferred_username="mallory")
+            (refused,) = await link.request(AUTHENTICATE_EVENT, {"token": other}, 30)
+            assert refused["error"]["code"] == 401
+        async with linked(server.url, key_like) as link:
+            await link.join(Membership("agent", "mallory", "named"))
+            await link.request(GET_TOOLS_EVENT, request, 30)
+    # A subject that is the name of a key is not said: it would look like that key.
+    assert asked == [{"name": "eve", "key": "u-17", "bound": True}, {"name": "mallory", "bound": True}]
 
 
 async def test_a_wrong_token_is_401_and_says_where_to_sign_in(server: Running, running_issuer: Issuer) -> None:

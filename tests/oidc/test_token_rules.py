@@ -11,6 +11,7 @@ from a2c_smcp.errors import ForbiddenError
 from a2c_smcp.oidc.key_pacing import KeyPacing
 from a2c_smcp.oidc.signing_keys import KeyBook, SigningKey
 from a2c_smcp.oidc.token_rules import RulesFileError, TokenRules, load_rules
+from a2c_smcp.server.offices import Grant
 from a2c_smcp.utils.token_times import looks_like_token, renewal_pause, token_claims
 
 
@@ -63,6 +64,18 @@ def test_a_claim_in_an_office_is_a_text_and_never_a_pattern() -> None:
     assert nested.allowed({"sub": "a", "team": {"name": ["red"]}}).offices == ("guests",)
 
 
+def test_a_claim_in_a_name_is_a_text_and_never_a_pattern() -> None:
+    made = rules({"names": ["{email}", "bot-{sub}-*"]}, {"names": ["guest"]}, {})
+    assert made.allowed({"sub": "a*[b]?", "email": "ada@example.com"}).names == (
+        "ada@example.com",
+        "bot-a[*][[]b][?]-*",
+    )
+    assert made.allowed({"sub": "ada"}).names == ("guest",)
+    assert rules({}).allowed({"sub": "ada"}).names is None
+    star = Grant(names=rules({"names": ["{sub}"]}).allowed({"sub": "*"}).names)
+    assert star.bound and star.allows_name("*") and not star.allows_name("librarian")
+
+
 def test_a_name_is_shown_on_one_line_and_is_not_long() -> None:
     shown = rules(name="nick").allowed({"sub": "a", "nick": "x\n\x1b[31m" + "y" * 500}).name
     assert "\n" not in shown
@@ -71,7 +84,16 @@ def test_a_name_is_shown_on_one_line_and_is_not_long() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["allow = 7", "[[allow]]\nrole = 'agent'", "leeway = 4000", "not toml", "[[allow]]\nwhen = 3"]
+    "text",
+    [
+        "allow = 7",
+        "[[allow]]\nrole = 'agent'",
+        "leeway = 4000",
+        "not toml",
+        "[[allow]]\nnames = []",
+        "[[allow]]\nnames = 'a'",
+        "[[allow]]\nwhen = 3",
+    ],
 )
 def test_a_file_with_a_mistake_is_refused_by_name(tmp_path: Path, text: str) -> None:
     file = tmp_path / "rules.toml"

@@ -27,7 +27,7 @@ from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.smcp import EVENTS, SMCP_NAMESPACE, Kind
 
 NOTIFICATIONS = [event.name for event in EVENTS.values() if event.kind is Kind.NOTIFICATION]
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,18 @@ def async_server(
 
 
 @contextlib.contextmanager
-def two_servers(limits: Limits | None, nats_url: str, prefix: str, **options: Any) -> Iterator[Two]:
+def two_servers(
+    limits: Limits | None,
+    nats_url: str,
+    prefix: str,
+    auth: Callable[[], AuthenticationProvider] = OpenAuthentication,
+    **options: Any,
+) -> Iterator[Two]:
     """Two servers that share their offices over NATS. They are in one process here, and know nothing of that."""
     cluster = ClusterOptions((nats_url,), prefix=prefix, keys=(b"the key that these servers share",))
     with (
-        async_server(OpenAuthentication(), limits, cluster=cluster, **options) as one,
-        async_server(OpenAuthentication(), limits, cluster=cluster, **options) as other,
+        async_server(auth(), limits, cluster=cluster, **options) as one,
+        async_server(auth(), limits, cluster=cluster, **options) as other,
     ):
         deadline = time.monotonic() + DEADLINE
         while any(len(running.namespace.registry.processes) < 2 for running in (one, other)):

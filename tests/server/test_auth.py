@@ -103,6 +103,9 @@ def test_a_keys_file_says_what_each_key_allows(keys_file: Path) -> None:
         ("[[keys]]\nname = 'x'\nkey = 'hunter2'\nroles = ['boss']\n", "roles"),
         ("[[keys]]\nname = 'x'\nkey = 'hunter2'\nofices = ['x']\n", "ofices"),
         ("[[keys]]\nname = 'x'\nsha256 = 'abc'\n", "sha256"),
+        ("[[keys]]\nname = 'x'\nkey = 'hunter2'\nnames = []\n", "keys.0.names"),
+        ("[[keys]]\nname = 'x'\nkey = 'hunter2'\nnames = ['a', '']\n", "keys.0.names.1"),
+        ("[[keys]]\nname = 'x'\nkey = 'hunter2'\nnames = 'planner'\n", "keys.0.names"),
         ("[[keys]\n", "line 1"),
     ],
 )

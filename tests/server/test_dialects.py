@@ -9,6 +9,7 @@ import pytest
 
 from a2c_smcp.server import OpenAuthentication, SyncOpenAuthentication
 from tests.server.harness import AsyncPeer, Running, async_server, sync_server
+from tests.server.test_scenarios import stamped
 
 NEW, OLD, OURS = "?a2c_version=0.4.0", "", "?a2c_version=0.4.0&a2c_office=1"
 LARGE = "x" * (4 * 1024 * 1024)
@@ -54,7 +55,15 @@ async def test_only_what_a_0_4_agent_asks_is_marked(hub: Running, query: str, is
         computer.answer("client:get_tools", answer)
         await agent.call("client:get_tools", asked(extra={"deep": [1]}))
         expected = asked(extra={"deep": [1]}) | ({"a2c_dialect": "0.4"} if is_marked else {})
-        assert seen == [expected]
+        assert seen == [stamped(expected, "agent")]
+
+
+async def test_the_mark_that_a_client_writes_itself_is_taken_out(hub: Running) -> None:
+    for query, expected in ((NEW, "0.4"), (OURS, None)):
+        async with office(hub, query) as (agent, computer):
+            computer.answer("client:get_tools", lambda data: {"tools": [data.get("a2c_dialect")], "req_id": "1"})
+            reply = await agent.call("client:get_tools", asked(a2c_dialect="9.9"))
+            assert reply["tools"] == [expected]
 
 
 @pytest.mark.parametrize(("query", "is_flat"), [(NEW, True), (OLD, False), (OURS, False)])

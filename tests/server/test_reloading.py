@@ -9,17 +9,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from a2c_smcp.errors import BadRequestError, UnauthorizedError
-from a2c_smcp.link.interface import Disconnected, LinkEvent, LinkOptions, Membership
+from a2c_smcp.link.interface import Disconnected, LinkEvent, LinkOptions, Membership, RejoinFailed
 from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.server.admin.client import AdminClient
 from a2c_smcp.server.auth import APIKeyAuthentication, Key
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.limits_file import LimitsFileError, changed_limits, load_limits
+from a2c_smcp.smcp import STAMP_FIELD
 from a2c_smcp.utils.reloading import FileReloads, ReloadPart
 from tests.certificates import Certificate, self_signed
 from tests.server.harness import eventually
@@ -72,6 +74,16 @@ async def test_a_file_that_has_changed_is_read_and_a_broken_one_is_not(
         await eventually(lambda: len(reader.read) == 4)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+async def test_a_fifo_is_not_read_and_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with watched(tmp_path / "words") as (reader, _):
+        os.mkfifo(tmp_path / "fifo")
+        os.replace(tmp_path / "fifo", reader.file)
+        await eventually(lambda: "is not a regular file" in caplog.text)
+        replace(reader.file, "second")
+        await eventually(lambda: reader.read == ["second"])
+
+
 async def test_a_file_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
     async with watched(tmp_path / "words") as (reader, _):
         for number in range(8):
@@ -95,6 +107,48 @@ def test_what_a_key_allows_now() -> None:
     with pytest.raises(ValueError, match="at least one"):
         ring.replace([])
     assert [grant.name for grant in ring.grants()] == ["a"]
+
+
+BOUND = '[[keys]]\nname = "ci"\nkey = "the-key-of-planner"\nnames = [{}]\n'
+
+
+async def test_the_names_of_a_key_are_read_again_and_end_who_has_another(tmp_path: Path) -> None:
+    keys, asked = tmp_path / "keys.toml", list[Any]()
+    keys.write_text(BOUND.partition("names")[0])
+
+    async def answer(data: Any) -> Any:
+        asked.append(data[STAMP_FIELD])
+        return {"tools": [], "req_id": "1"}
+
+    events: list[LinkEvent] = []
+    with running("--keys", str(keys)) as process:
+        options = LinkOptions(process.url, api_key="the-key-of-planner")
+        async with (
+            OfficeLink(options, {}, on_event=events.append) as agent,
+            OfficeLink(options, {"client:get_tools": answer}) as computer,
+        ):
+            await agent.join(Membership("agent", "planner", "o"))
+            await computer.join(Membership("computer", "pc", "o"))
+            request = {"agent": "a", "req_id": "1", "computer": "pc"}
+
+            async def stamp() -> Any:
+                await agent.request("client:get_tools", request, 30)
+                return asked[-1]
+
+            assert await stamp() == {"name": "planner", "key": "ci", "bound": False}
+            for names, bound in (('"planner", "pc"', True), ('"*"', False)):
+                replace(keys, BOUND.format(names))
+                async with asyncio.timeout(60):
+                    while (await stamp())["bound"] is not bound:  # noqa: ASYNC110 - a server is asked, and tells nobody
+                        await asyncio.sleep(0.05)
+                assert await stamp() == {"name": "planner", "key": "ci", "bound": bound}
+            assert not any(isinstance(event, Disconnected) for event in events)  # nobody had to come back for that
+            replace(keys, BOUND.format('"pc"'))
+            await eventually(lambda: any(isinstance(event, Disconnected) for event in events))
+            await eventually(lambda: any(isinstance(event, RejoinFailed) for event in events))
+            refused = next(event.error for event in events if isinstance(event, RejoinFailed))
+            assert refused.code == 403 and "'pc'" in refused.message
+            assert computer.joined
 
 
 @pytest.mark.parametrize(

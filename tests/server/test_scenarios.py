@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from a2c_smcp.smcp import EVENTS
+from a2c_smcp.smcp import EVENTS, STAMP_FIELD
 from tests.server.conftest import MakePeer
 from tests.server.harness import BothNamespaces, Peer, Running, Two, eventually, heard
 
@@ -31,6 +31,11 @@ def request_for(event: str, computer: str = "c", **more: Any) -> dict[str, Any]:
     if event == "client:answer_question":
         base |= {"question_id": "q", "action": "accept", "content": {"sure": True}}  # type: ignore[dict-item]
     return {**base, **more}
+
+
+def stamped(request: dict[str, Any], name: str = "a") -> dict[str, Any]:
+    """A request as it comes to its computer, from an agent without a key."""
+    return {**request, STAMP_FIELD: {"name": name, "bound": False}}
 
 
 async def join(peer: Peer, role: str, name: str, office: str) -> Any:
@@ -115,7 +120,8 @@ async def test_a_relay_brings_the_request_there_and_the_answer_back_as_they_are(
     await join(computer, "computer", "c", office)
     request = request_for(event, unknown={"kept": True})
     assert await agent.call(event, request) == {"answer": [1, None, "三", 2**70], "req_id": "1"}
-    assert seen == [request]
+    assert seen == [stamped(request)]
+    assert list(seen[0])[-1] == STAMP_FIELD
     await eventually(lambda: server.namespace.pending_relays == 0)
 
 

@@ -207,7 +207,7 @@ async def test_an_ack_of_0_does_not_cut_its_computer_off(server: Running, office
 
 def test_a_request_to_a_session_that_has_gone_is_404_and_leaves_nothing(server: Running) -> None:
     with pytest.raises(NotFoundError):
-        encode_request(server.sio, "/smcp", "gone", "client:get_tools", '["client:get_tools",{}]', print, 1000)
+        encode_request(server.sio, "/smcp", "gone", "client:get_tools", ['["client:get_tools",{}]'], print, 1000)
     assert "gone" not in server.sio.manager.callbacks
 
 

@@ -62,7 +62,7 @@ def test_each_command_says_why_it_cannot_trace(command: list[str], monkeypatch: 
 
 def test_without_the_extra_a_sentence_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracing, "find_spec", lambda _: None)
-    with pytest.raises(tracing.TracingProblem, match=r"a2c-office\[otel\]"), tracing.exporting("t"):
+    with pytest.raises(tracing.TracingProblem, match=r"pip install '\.\[otel\]'"), tracing.exporting("t"):
         pass
 
 

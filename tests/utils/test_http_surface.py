@@ -37,8 +37,10 @@ class App:
         self.go = asyncio.Event()
         self.waiting = 0
         self.gone = 0
+        self.headers: dict[bytes, bytes] = {}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.headers = dict(scope["headers"])
         if scope["path"] in ("/known", "/stranger"):
             vouch(scope, scope["path"] == "/known")
         while scope["path"] != "/early" and (await receive()).get("more_body"):
@@ -391,6 +393,14 @@ async def test_who_is_not_known_any_more_can_be_sent_away() -> None:
 
 
 # --- the log
+
+
+async def test_blanks_around_the_value_of_a_header_do_not_belong_to_it() -> None:
+    async with surface(LONG) as web:
+        async with await anyio.connect_tcp("127.0.0.1", int(web.url.rpartition(":")[2])) as stream:
+            await stream.send(request(more="Mcp-Name: \t  a tool \t \r\n"))
+            assert b" 200 " in await stream.receive()
+        assert web.app.headers[b"mcp-name"] == b"a tool"
 
 
 async def test_nonsense_is_a_few_lines(caplog: pytest.LogCaptureFixture) -> None:

@@ -84,3 +84,21 @@ def test_a_log_for_people_leaves_announcements_to_the_command(capsys: pytest.Cap
     assert not say_in_json(SOME_MODULE, "ready")
     [line] = capsys.readouterr().err.splitlines()
     assert line.endswith("joined")
+
+
+@pytest.mark.usefixtures("_own_handlers")
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_no_line_has_a_secret_of_somebody_else(log_format: LogFormat, capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging("info", log_format)
+    SOME_MODULE.info(
+        'cannot reach http://ada:hunter2@host with {"password": "%s\\\\"} or token=%s', "hunter3", "hunter4"
+    )
+    try:
+        raise ValueError("Authorization: Bearer hunter5-hunter6")
+    except ValueError:
+        SOME_MODULE.exception("failed")
+    said = capsys.readouterr().err
+    assert "hunter" not in said
+    assert "http://ada:***@host" in said
+    if log_format == "json":
+        assert all(json.loads(line)["level"] for line in said.splitlines())

@@ -17,6 +17,7 @@ from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import (
     BadRequestError,
     ConnectionLostError,
+    NoTlsError,
     ProxyError,
     UnauthorizedError,
     UntrustedCertificateError,
@@ -371,8 +372,9 @@ async def test_a_certificate_for_another_name_or_of_another_time_is_said_to_be_t
 async def test_a_server_without_tls_and_a_file_without_certificates_are_said_to_be_that(
     plain_server: int, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConnectionLostError, match="does not speak TLS"):
-        await OfficeLink(options(f"https://127.0.0.1:{plain_server}"), {}).open()
+    plain = f"http://127.0.0.1:{plain_server}"
+    with pytest.raises(NoTlsError, match=rf"does not speak TLS; if the server has no certificate.*: {plain}$"):
+        await OfficeLink(options(plain.replace("http:", "https:")), {}).open()
     (tmp_path / "empty.pem").touch()
     for name in ("empty.pem", "missing.pem"):
         with pytest.raises(BadRequestError, match=f"{name} cannot be read"):

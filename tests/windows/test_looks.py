@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from a2c_smcp.windows.cli import journal_command
 from a2c_smcp.windows.followed_file import FileTail
-from a2c_smcp.windows.tmux import as_argument
+from a2c_smcp.windows.tmux import TmuxError, as_argument, list_panes
 from tests.windows.conftest import ENVIRONMENT, MakeDesk
 
 pytestmark = pytest.mark.anyio
@@ -121,10 +122,11 @@ def tmux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         pytest.skip("needs tmux")
     monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
     monkeypatch.delenv("TMUX", raising=False)
+    environment = {**ENVIRONMENT, "TMUX_TMPDIR": str(tmp_path)}
     start = ["tmux", "-f", "/dev/null", "new-session", "-d", "-s", "work", "-x", "80", "-y", "20", "sh"]
-    subprocess.run(start, check=True, env={**ENVIRONMENT, "TMUX_TMPDIR": str(tmp_path)}, timeout=30)
+    subprocess.run(start, check=True, env=environment, timeout=30)
     yield
-    subprocess.run(["tmux", "kill-server"], check=False, timeout=30, stderr=subprocess.DEVNULL)
+    subprocess.run(["tmux", "kill-server"], check=False, env=environment, timeout=30, stderr=subprocess.DEVNULL)
 
 
 @pytest.mark.usefixtures("tmux")
@@ -149,6 +151,33 @@ async def test_keys_for_tmux_are_keys_and_no_commands(make_desk: MakeDesk, tmp_p
         await desk.call("tmux_type", pane="%0", text="echo one; echo two;", keys=["Enter"])
         await desk.until("tmux/0", "echo two;", "\n  one", "\n  two")
         assert "run" not in os.listdir(tmp_path)
+
+
+def _only_sockets_below(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the servers of tmux that other tests run now."""
+    lines = Path("/proc/net/unix").read_text().splitlines(keepends=True)
+    (tmp_path / "sockets").write_text("".join(line for line in lines if str(folder) in line))
+    monkeypatch.setattr("a2c_smcp.windows.tmux._SOCKETS", tmp_path / "sockets")
+
+
+@pytest.mark.usefixtures("tmux")
+@pytest.mark.skipif(not Path("/proc/net/unix").exists(), reason="needs Linux's list of sockets")
+async def test_tmux_under_another_tmux_tmpdir_is_found_and_of_several_none_is_guessed(
+    make_desk: MakeDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / f"tmux-{os.getuid()}"
+    _only_sockets_below(mine, tmp_path, monkeypatch)
+    monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path / "elsewhere"))
+    async with make_desk(tmux=True, tmux_type=True) as desk:
+        await desk.until("tmux/0", "$")
+        await desk.call("tmux_type", pane="%0", text="echo $((40 + 2))", keys=["Enter"])
+        await desk.until("tmux/0", "42")
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(mine / "other"))
+        other.listen()
+        _only_sockets_below(mine, tmp_path, monkeypatch)
+        with pytest.raises(TmuxError, match=rf"tmux runs at {mine}/default, {mine}/other: set TMUX_TMPDIR"):
+            await list_panes(None)
 
 
 def test_a_semicolon_is_escaped_only_where_tmux_reads_it() -> None:
@@ -182,6 +211,7 @@ async def test_without_tmux_it_says_so_and_goes_on(
 ) -> None:
     monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
     monkeypatch.delenv("TMUX", raising=False)
+    monkeypatch.setattr("a2c_smcp.windows.tmux._SOCKETS", tmp_path / "none")
     async with make_desk(tmux=True) as desk:
         async with asyncio.timeout(30):
             while True:

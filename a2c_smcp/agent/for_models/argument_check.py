@@ -9,14 +9,18 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
+from a2c_smcp.terminal.suggestions import near_names
 from a2c_smcp.utils.text import cut
 
-__all__ = ["argument_object", "argument_problem"]
+__all__ = ["argument_object", "argument_problem", "misnamed_arguments"]
 
 #: How many keywords are checked at most: a short schema can demand more checks than anybody could wait for.
 _MOST_STEPS: Final = 20_000
+#: How many names are compared with each other.
+_MOST_NAMES: Final = 50
 _steps: ContextVar[int] = ContextVar("a2c_smcp_schema_steps")
 #: These are left to the tool's server: one pattern could run for ever, and unevaluated items take unbounded time.
 _LEFT_TO_THE_SERVER: Final = ("pattern", "patternProperties", "unevaluatedProperties", "unevaluatedItems")
@@ -58,7 +62,19 @@ def argument_problem(schema: Mapping[str, Any], arguments: Any) -> str | None:
         return None
     place = ".".join(map(str, problem.absolute_path))
     message = cut(problem.message, 300)
-    return f"{place}: {message}" if place else message
+    said = f"{place}: {message}" if place else message
+    return "; ".join([said, *misnamed_arguments(schema, arguments)])
+
+
+def misnamed_arguments(schema: Mapping[str, Any], arguments: Any) -> list[str]:
+    """For each argument that the schema does not have, and that looks like one which is missing: what was meant."""
+    known = schema.get("properties")
+    if not isinstance(known, Mapping) or not isinstance(arguments, Mapping) or len(known) > _MOST_NAMES:
+        return []
+    missing = [name for name in known if isinstance(name, str) and name not in arguments]
+    unknown = [name for name in islice(arguments, _MOST_NAMES) if isinstance(name, str) and name not in known]
+    meant = ((name, near_names(name, missing)) for name in unknown)
+    return [f"there is no argument {cut(name, 100)!r}: did you mean {near[0]!r}?" for name, near in meant if near]
 
 
 def _validator(schema: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import mcp_types as types
 
-from a2c_smcp.agent.for_models.argument_check import argument_object, argument_problem
+from a2c_smcp.agent.for_models.argument_check import argument_object, argument_problem, misnamed_arguments
 from a2c_smcp.agent.for_models.model_answers import (
     CallLimit,
     answered,
@@ -20,9 +20,10 @@ from a2c_smcp.agent.for_models.model_answers import (
 )
 from a2c_smcp.agent.for_models.own_tools import OwnAnswer, OwnTool, context_tools, own_tool
 from a2c_smcp.agent.for_models.sizing import MODEL_SIZE
-from a2c_smcp.agent.for_models.tool_directory import described
+from a2c_smcp.agent.for_models.tool_directory import SEARCH_BYTES, described
 from a2c_smcp.agent.for_models.watching import WatchedOffice
 from a2c_smcp.errors import BadRequestError, ConnectionLostError, SMCPError
+from a2c_smcp.terminal.suggestions import near_names
 from a2c_smcp.utils.text import cut
 
 __all__ = ["MANY_TOOLS", "ModelCalls", "ToAnswer", "ToRun"]
@@ -31,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 #: From this many tools on, a list costs a model more than a search.
 MANY_TOOLS: Final = 40
+#: How many names a mistyped one may have meant.
+_MOST_NEAR: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,10 @@ class ModelCalls:
         directory = await self._office.listed_directory()
         return directory.whole_listing if modern else directory.listing
 
+    def listed_schema(self, name: str) -> Mapping[str, Any] | None:
+        """The schema of a computer's tool as it was listed."""
+        return self._office.directory.listed_schema(name)
+
     # --- what is meant
 
     async def meant(self, name: str, arguments: Mapping[str, Any]) -> ToRun | ToAnswer | types.CallToolResult:
@@ -96,12 +103,19 @@ class ModelCalls:
         others = ", ".join(office.computers) or "nobody"
         if computer is None:
             for each in office.computers:
-                if name.startswith(f"{office.label(each)}__"):
-                    return f"{each} has no such tool now. Its MCP servers may be starting: try again in a few seconds."
-            return f"There is no tool {name[:100]!r} in the office now; list_computers says more. In it: {others}."
+                if name.startswith(prefix := f"{office.label(each)}__"):
+                    return self._unknown_of(each, name.removeprefix(prefix))
+            return f"{_no_tool(name, office.directory.by_name)} list_computers says more. In the office: {others}."
         if computer not in office.computers:
             return f"{computer} is not in the office now, so {tool} cannot be called. In it: {others}."
         return f"{computer} has no tool {tool!r} any more: look at the list of tools again."
+
+    def _unknown_of(self, computer: str, tool: str) -> str:
+        if near := near_names(tool, self._office.directory.names_of(computer), _MOST_NEAR):
+            found = [self._office.directory.find(computer, each) for each in near]
+            names = [entry.name for entry in found if entry is not None]
+            return f"{computer} has no tool {tool[:100]!r}. Did you mean {' or '.join(names)}?"
+        return f"{computer} has no such tool now. Its MCP servers may be starting: try again in a few seconds."
 
     async def _checked(self, own: OwnTool, arguments: Mapping[str, Any]) -> ToRun | ToAnswer | types.CallToolResult:
         # Arguments for another tool are checked against that tool's schema.
@@ -148,7 +162,13 @@ class ModelCalls:
             if problem is not None and isinstance(error, ConnectionLostError):
                 return refused(unusable_office(problem))  # the request was not sent
             return failed_on_the_way(error, wanted.computer, limit)
+        if result.is_error and (meant := self._misnamed(wanted)):
+            result.content.append(types.TextContent(type="text", text=f"Perhaps the reason: {'; '.join(meant)}"))
         return for_model(result, wanted.computer, limit, self._office.addresses)
+
+    def _misnamed(self, wanted: ToRun) -> list[str]:
+        entry = self._office.directory.find(wanted.computer, wanted.tool)
+        return [] if entry is None else misnamed_arguments(entry.tool["params_schema"], wanted.arguments)
 
     def _allowed(self, limit: CallLimit) -> CallLimit:
         return limit if self._most_seconds is None else limit.within(self._most_seconds)
@@ -172,13 +192,19 @@ class ModelCalls:
             own_tool(
                 "search_tools",
                 "Search for tools",
-                "Find tools of the computers by what they do: the best ten, with the schemas of their arguments. "
+                "Find tools of the computers by what they do: the best ten, and the schemas of the first two. "
                 "call_tool calls one. Ask in English, or in the language of the tools. Name what is to be done and the "
                 "thing to touch, such as a file, a page, a branch or a channel, and the program if you know it.",
                 {
                     "query": {
                         "type": "string",
                         "description": "A verb and a thing, such as: create branch; read spreadsheet cells.",
+                    },
+                    "schemas": {
+                        "type": "integer",
+                        "minimum": 0,
+                        "maximum": 10,
+                        "description": "How many tools come with the schemas of their arguments; 2 if absent.",
                     },
                     **which,
                 },
@@ -214,8 +240,11 @@ class ModelCalls:
         how = "call_tool(tool, arguments)" if one else "call_tool(computer, tool, arguments)"
         head = f"{len(found.best)} tools, the best first. Call one with {how}."
         names = ", ".join(entry.tool["name"] for entry in found.near)
-        near = f"\nNone has most of these words. Less likely, by name: {cut(names)}" if names else ""
-        return answered(f"{head}\n{described(found.best, computers=not one)}{near}")
+        near = f"\nNone has most of these words. Less likely, by name: {cut(names, 300)}" if names else ""
+        schemas = arguments.get("schemas", 2)
+        most = SEARCH_BYTES if schemas <= 2 else MODEL_SIZE
+        shown = described(found.best, computers=not one, schemas=schemas, most=most)
+        return answered(f"{head}\n{shown}{near}")
 
     async def _tool_to_run(self, arguments: Mapping[str, Any]) -> ToRun | types.CallToolResult:
         """What the own tool `call_tool` is to run."""
@@ -225,8 +254,10 @@ class ModelCalls:
         computer = office.computer(arguments.get("computer"))
         entry = office.directory.find(computer, wanted)
         if entry is None:
-            near = described(office.directory.search(wanted, computer, 3), computers=False)
-            return refused(f"{computer} has no tool {wanted[:100]!r}." + (f" It has:\n{near}" if near else ""))
+            near = office.directory.near(wanted, computer, _MOST_NEAR)
+            return refused(
+                f"{computer} has no tool {wanted[:100]!r}." + (f" It has {', '.join(near)}." if near else "")
+            )
         given = argument_object(arguments.get("arguments"))
         schema = entry.tool["params_schema"]
         problem = "they are not a JSON object" if given is None else argument_problem(schema, given)
@@ -243,3 +274,9 @@ def _tidy(arguments: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in arguments.items()
         if value is not None
     }
+
+
+def _no_tool(name: str, known: Iterable[str]) -> str:
+    near = near_names(name, known, _MOST_NEAR)
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"There is no tool {name[:100]!r} in the office now.{meant}"

@@ -125,6 +125,9 @@ class OfficeAgent(Protocol):
         arguments: Mapping[str, str] | None = None,
         *,
         meta: Mapping[str, Any] | None = None,
+        questions: Sequence[str] = (),
+        input_responses: Mapping[str, Any] | None = None,
+        request_state: str | None = None,
     ) -> GetPromptRet:
         """The messages of a prompt."""
         ...

@@ -23,7 +23,8 @@ from a2c_smcp.agent.view import Part
 from a2c_smcp.errors import BadRequestError, NotFoundError, PageOutOfRangeError, SMCPError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.utils.dpe_uri import IMAGE_SIDES, is_dpe_uri, with_image
-from a2c_smcp.utils.text import cut, on_one_line, printable, quoted_lines
+from a2c_smcp.utils.strangers_words import quoted_as_seen, told_on_line
+from a2c_smcp.utils.text import cut, on_one_line, printable
 
 __all__ = [
     "OwnAnswer",
@@ -235,7 +236,7 @@ class _Reader:
         windows = await self._agent.get_desktop(computer, window=uri)
         if not windows:
             raise NotFoundError(f"{computer} has no window {cut(uri, 200)} now; see_desktop without it shows all.")
-        return _quoted_piece(windows[0], offset, MODEL_SIZE, quoted_lines, "see_desktop with window")
+        return _quoted_piece(windows[0], offset, MODEL_SIZE, "see_desktop with window")
 
     # --- documents
 
@@ -333,10 +334,10 @@ class _Reader:
         return self._office.computer(computer), uri
 
 
-def shown_windows(windows: Sequence[str], room: int, show: Callable[[str], str] = quoted_lines) -> str:
+def shown_windows(windows: Sequence[str], room: int) -> str:
     """As many windows as fit into `room` characters. Each gets an equal share of what is left: short windows leave more
-    to the others. `show` makes the text that is shown, and measured, from a window's own text. It has to quote it: a
-    window may show what looks like a heading of ours, or like a window of another computer.
+    to the others. They are quoted: a window may show what looks like a heading of ours, or like a window of another
+    computer.
     """
     if not windows:
         return "nothing shows"
@@ -347,22 +348,22 @@ def shown_windows(windows: Sequence[str], room: int, show: Callable[[str], str] 
             left_out.append(window_uri(window))
             continue
         how = f"see_desktop with window={printable(cut(window_uri(window), 300))!r}"
-        parts.append(_quoted_piece(window, 0, min(share, room), show, how))
+        parts.append(_quoted_piece(window, 0, min(share, room), how))
         room -= len(parts[-1])
     if left_out:
         parts.append(f"[left out, see_desktop with window shows them: {cut(printable(', '.join(left_out)))}]")
     return "\n\n".join(parts)
 
 
-def _quoted_piece(text: str, offset: int, most: int, show: Callable[[str], str], how: str) -> str:
-    """As much of a window's text as fits when it is shown, and below it the note about the rest."""
-    piece = text_piece(text, offset, _fitting(text[offset:], most, show))
-    return "\n".join(filter(None, [show(piece.text), piece.note(how)]))
+def _quoted_piece(text: str, offset: int, most: int, how: str) -> str:
+    """As much of a window's text as fits when it is quoted, and below it the note about the rest."""
+    piece = text_piece(text, offset, _fitting(text[offset:], most))
+    return "\n".join(filter(None, [quoted_as_seen(piece.text), piece.note(how)]))
 
 
-def _fitting(text: str, most: int, show: Callable[[str], str]) -> int:
+def _fitting(text: str, most: int) -> int:
     """How many characters of a text fit. One character may be shown as several."""
-    return bisect_right(range(1, min(most, len(text)) + 1), most, key=lambda end: len(show(text[:end])))
+    return bisect_right(range(1, min(most, len(text)) + 1), most, key=lambda end: len(quoted_as_seen(text[:end])))
 
 
 def _keywords(query: str) -> list[str]:
@@ -404,7 +405,7 @@ def document_line(uri: str, document: DPEDocumentSummary) -> str:
 
 def _head(facts: Mapping[str, Any]) -> str:
     names = ("title", "file_type", "page_count", "last_modified", "keywords", "summary")
-    return "\n".join(f"{name}: {cut(_plain(facts[name]))}" for name in names if facts.get(name))
+    return "\n".join(f"{name}: {told_on_line(_plain(facts[name]))}" for name in names if facts.get(name))
 
 
 def _text(contents: Sequence[Mapping[str, Any]]) -> str:

@@ -16,7 +16,7 @@ from a2c_smcp.errors import BadRequestError, SMCPError
 from a2c_smcp.link.server_urls import normal_url
 from a2c_smcp.smcp import GET_TOOLS_EVENT, SMCPTool
 from a2c_smcp.utils.replacing import replace_file
-from a2c_smcp.utils.state_folder import state_folder
+from a2c_smcp.utils.state_folder import make_private_folder, state_folder
 from a2c_smcp.wire import codec, parse_response
 
 __all__ = ["RememberedOffice", "ToolsByComputer", "remembered_office"]
@@ -56,7 +56,7 @@ class RememberedOffice:
     def save(self, tools: ToolsByComputer) -> None:
         """Keep these tools for the next start, as far as they fit."""
         try:
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self._file.parent)
             replace_file(self._file, _encoded(tools, _MOST.file_bytes))
             self._forget_old_offices()
         except OSError as error:

@@ -13,21 +13,29 @@ __all__ = ["SearchIndex"]
 #: BM25's k1 (how soon the repetitions of a word stop counting) and b (how much less a long text counts).
 _K, _B = 2.0, 0.3
 #: How much more a document counts whose whole name is in the request.
-_NAMED: Final = 0.8
+_NAMED: Final = 1.0
 #: A thing has several names, and a rare one must not count more than a common one. This share of the rarity of a name
 #: is the rarity of the thing: how few documents have any of its names.
 _OF_THE_THING: Final = 0.75
 #: How much the words of `answering` count for a question.
-_ANSWERS: Final = 0.3
+_ANSWERS: Final = 0.4
+#: How much a document counts that changes or deletes something although the request does not ask for that.
+_UNASKED: Final = 0.5
 
 
 class SearchIndex:
     """Finds the best of `documents`, each given as its texts with their weights. The heaviest text is its name. For a
-    question, documents with a word of `answering` come earlier.
+    question, documents with a word of `answering` come earlier, and those with a word of `changing` in their name
+    later. Those with a word of `deleting` in their name come later for each request that has no such word.
     """
 
-    def __init__(self, documents: Sequence[Mapping[str, float]], answering: Sequence[str] = ()) -> None:
-        self._answering = {stem(word): _ANSWERS for word in answering}
+    def __init__(
+        self,
+        documents: Sequence[Mapping[str, float]],
+        answering: Sequence[str] = (),
+        changing: Sequence[str] = (),
+        deleting: Sequence[str] = (),
+    ) -> None:
         weights = [_weights(texts) for texts in documents]
         sizes = [sum(found.values()) for found in weights]
         average = (sum(sizes) / len(sizes) if sizes else 0) or 1
@@ -43,6 +51,9 @@ class SearchIndex:
             name = [stem(word) for word in words(max(texts, key=texts.__getitem__, default=""))]
             for word in set(name):
                 self._names.setdefault(word, []).append((number, 1 / len(name)))
+        self._answers = self._about({stem(word): _ANSWERS for word in answering}, 1.0)
+        self._changing = self._that_do(changing)
+        self._deleting = self._that_do(deleting)
 
     def best(self, query: str, most: int) -> list[int]:
         """The indexes of the documents that contain words of the query, best match first."""
@@ -56,24 +67,47 @@ class SearchIndex:
         total: dict[int, float] = {}
         shares: dict[int, float] = {}
         named: dict[int, float] = {}
-        for meaning in asked:
-            for number, score in self._about(meaning).items():
+        weights = [max(meaning.values()) for meaning in asked]
+        whole = sum(weights)
+        for meaning, weight in zip(asked, weights, strict=True):
+            share = weight / whole
+            for number, score in self._about(meaning, weight).items():
                 total[number] = total.get(number, 0.0) + score
-                shares[number] = shares.get(number, 0.0) + 1 / len(asked)
+                shares[number] = shares.get(number, 0.0) + share
             for word, factor in meaning.items():
                 for number, part in self._names.get(word, ()):
                     named[number] = named.get(number, 0.0) + part * factor
-        answers = self._about(self._answering) if is_question(query) else {}
+        self._weigh_what_they_do(total, is_question(query), asked)
         found = [
-            (-(score + answers.get(number, 0.0)) * (1 + _NAMED * min(1.0, named.get(number, 0.0))), number)
+            (-score * (1 + _NAMED * min(1.0, named.get(number, 0.0))), number)
             for number, score in total.items()
             if among is None or among(number)
         ]
         return [(number, shares[number]) for _, number in heapq.nsmallest(most, found)]
 
-    def _about(self, meaning: Mapping[str, float]) -> dict[int, float]:
+    def _weigh_what_they_do(self, total: dict[int, float], asking: bool, asked: Sequence[Mapping[str, float]]) -> None:
+        """Let the documents count more that answer a question, and those less that change or delete unasked."""
+        unasked = []
+        if {word for meaning in asked for word in meaning}.isdisjoint(self._deleting[0]):
+            unasked.append(self._deleting[1])
+        if asking:
+            for number in total:
+                total[number] += self._answers.get(number, 0.0)
+            # A question has many words that may mean a change: "say" may mean to post. So only its own words count.
+            if {max(meaning, key=meaning.__getitem__) for meaning in asked}.isdisjoint(self._changing[0]):
+                unasked.append(self._changing[1])
+        for numbers in unasked:
+            for number in numbers & total.keys():
+                total[number] *= _UNASKED
+
+    def _that_do(self, verbs: Sequence[str]) -> tuple[frozenset[str], frozenset[int]]:
+        """The stems of some verbs, and the documents that have one in their name."""
+        stems = frozenset(map(stem, verbs))
+        return stems, frozenset(number for word in stems for number, _ in self._names.get(word, ()))
+
+    def _about(self, meaning: Mapping[str, float], own: float) -> dict[int, float]:
         """The documents that have one of these names of one thing, each with the score of its best name. The word of
-        the query itself counts 1, and its rarity is its own; for the other names see `_OF_THE_THING`.
+        the query itself counts `own`, and its rarity is its own; for the other names see `_OF_THE_THING`.
         """
         found = {word: scores for word in meaning if (scores := self._scores.get(word))}
         if not found:
@@ -82,7 +116,7 @@ class SearchIndex:
         best: dict[int, float] = {}
         for word, scores in found.items():
             factor, rarity = meaning[word], self._rarity(len(scores))
-            factor *= rarity if factor == 1.0 else rarity + (any_name - rarity) * _OF_THE_THING
+            factor *= rarity if factor == own else rarity + (any_name - rarity) * _OF_THE_THING
             for number, score in scores:
                 if factor * score > best.get(number, 0.0):
                     best[number] = factor * score

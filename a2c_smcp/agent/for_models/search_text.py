@@ -3,11 +3,11 @@ Korean characters, and the other words that a request may mean. Pure.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from a2c_smcp.agent.for_models.search_words import ALIKE, CHINESE, SILENT
+from a2c_smcp.agent.for_models.search_words import ALIKE, CHINESE, IRREGULAR, LIGHT, SILENT
 
 __all__ = ["all_stems", "is_mostly_cjk", "is_question", "meanings", "stem", "words"]
 
@@ -22,6 +22,11 @@ _MIXED: Final = re.compile(r"[A-Za-z]*[a-z][A-Z][A-Za-z]*")
 _LESS: Final = 0.65
 _SECOND: Final = 0.8
 
+#: How much the words of a content count: what a request says to write, to send, or to name a thing.
+_OF_CONTENT: Final = 0.5
+#: How much the verbs count that people use for everything.
+_OF_LIGHT: Final = 0.6
+
 #: How many characters of a request are looked at: the time to look for shapes grows faster than the text.
 _MOST: Final = 1000
 _QUESTION: Final = re.compile(
@@ -29,6 +34,8 @@ _QUESTION: Final = re.compile(
     "|什么|哪|谁|吗|多少|几|怎么|有没有|是不是",
     re.IGNORECASE,
 )
+#: What may stand at a distance from an English verb: "roll the app back".
+_PARTICLES: Final = frozenset(("up", "out", "back", "away", "off", "down", "aside"))
 #: What speakers put between the two characters of a Chinese verb: 截个图, 点了一下赞.
 _GAP: Final = re.compile("了?[一几]?[个下次张条份篇]?")
 
@@ -37,19 +44,67 @@ def _shape(pattern: str, flags: int = re.IGNORECASE) -> "re.Pattern[str]":
     return re.compile(f"(?<![A-Za-z0-9_])(?:{pattern})(?![A-Za-z0-9_])", flags | re.ASCII)
 
 
+#: Who changed something is in the history of a repository.
+_WHO_CHANGED: Final = re.compile(
+    r"\b(?:who|whose)\b.{0,20}\b(?:chang|touch|edit|modif|wrote|written|broke|commit|introduc)\w*"
+    r"|谁.{0,6}(?:改|动过|写|提交|引入)",
+    re.IGNORECASE,
+)
+#: What the person has changed is what is not in the repository yet.
+_I_CHANGED: Final = re.compile(r"\b(?:have|did|do) (?:I|we)\b.{0,15}\b(?:chang|modif|edit|touch)\w*", re.IGNORECASE)
+#: What the assistant knows is in its memory.
+_YOU_KNOW: Final = re.compile(
+    r"\byou (?:still )?(?:remember|recall)\b|\byou know(?: of| about)?(?= (?:me|my|our|us)\b|\W*$)"
+    r"|\bI (?:ever |once )?told you\b",
+    re.IGNORECASE,
+)
 #: What a request is about, by the shape of a part of it, such as a URL or the name of a file. That part is not looked
 #: at again, so the first shape that fits is used.
 _SHAPES: Final = (
+    (_shape(r"as far as|so far|from now on|at the moment|any ?more|no longer|as soon as|as well|by the way"), ""),
+    (re.compile("按(?=[^下钮键住了]{1,6}[排分筛统汇])"), ""),
+    (_shape(r"(?:as|in) (?:an?|one) (?:picture|image|drawing)"), "chart diagram graph visualize"),
+    (_shape(r"to be done|left to do"), "todo"),
+    (_shape(r"(?:add|append|put|enter) (?:an?|another|one)(?: new)? (?:row|line|entry)"), "append write insert row"),
+    (_shape(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), "email mail send"),
     (_shape(r"https?://[!-~]+|(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|edu|gov|cn|de)"), "url page web navigate fetch"),
     (_shape(r"[\w.-]+\.(?:xls[xm]?|ods)"), "workbook excel spreadsheet"),
     (_shape(r"[\w.-]+\.(?:png|jpe?g|gif|svg|webp|mp[34]|wav)"), "image file media"),
     (_shape(r"(?:~|\.\.?)?/[\w./-]+|[\w-]*\.(?!\d)[a-z0-9]{1,5}"), "file path"),
+    (_shape(r"\d{4}\.\d{4,5}"), "paper arxiv abstract"),
+    (_shape(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}", 0), "commit"),
+    (_shape(r"(?!UTF|ISO|RFC|UTC|COVID|SHA|GPT)[A-Z]{2,9}-[0-9]+", 0), "issue ticket task"),
+    (_shape(r"(?:\d+|two|three|four|five|six|eight|ten|more|several) (?:copies|instances|replicas)"), "replica scale"),
     (_shape(r"#[a-z][\w-]*"), "channel"),
     (_shape(r"[A-Z]{1,2}[1-9][0-9]{0,3}", 0), "cell range sheet"),
     (_shape(r"\d{1,2}(?::\d\d| ?[ap]\.?m)"), "time timezone"),
     (re.compile(r"\blet\b.{1,40}\bknow\b", re.IGNORECASE), "notify message post"),
-    (re.compile(r"\bin mind\b|\b(?:don't|do not|never) forget\b|别忘", re.IGNORECASE), "remember memory"),
+    (_WHO_CHANGED, "commit log blame history"),
+    (_I_CHANGED, "diff status modified"),
+    (_shape(r"(?:file|log|raise|report) (?:an?|the|this|another) (?:bug|issue|ticket|report|problem)"), "issue create"),
+    (_YOU_KNOW, "memory knowledge graph search"),
+    (re.compile(r"\bin mind\b|\bfor later\b|\b(?:don't|do not|never) forget\b|别忘", re.IGNORECASE), "remember memory"),
     (_shape(r"-?\d+\.\d+\W{0,3}[NS]?\W{1,3}-?\d+\.\d+"), "coordinate latitude longitude"),
+    (
+        re.compile(r"\b(?:asks?|asking) (?:me )?(?:whether|if)\b|\bare you sure\b", re.IGNORECASE),
+        "dialog confirm accept",
+    ),
+)
+
+#: What a question asks for, by its first word, and how much that counts. Anything may be found in the web.
+_ASKED: Final = (
+    (re.compile(r"^\W*where\b", re.IGNORECASE), "search find locate", 0.6),
+    (re.compile(r"^\W*who\b", re.IGNORECASE), "person user profile member wikipedia encyclopedia", 0.6),
+    (_QUESTION, "web search", 0.1),
+)
+
+#: What a request gives to be written, sent or used as a name: in quotes, after a colon, after "called" or "say that".
+#: The words of the group are no content.
+_CONTENT: Final = re.compile(
+    r"[\"“「『][^\"”」』]+[\"”」』]|(?<!\w)'[^']+'(?!\w)|(?::\s|：).*"
+    r"|\b(?:called|named|titled|entitled)\s+\S+"
+    r"|(\b(?:say|know|tell|mention|announce|remind|reply|answer|note|mind|remember|forget)\w*\b.{0,30}?)\bthat\b.*",
+    re.IGNORECASE,
 )
 
 
@@ -85,20 +140,43 @@ def meanings(request: str, known: Callable[[str], bool]) -> list[dict[str, float
     """
     found: dict[str, dict[str, float]] = {}
     request = request[:_MOST]
-    for shape, names in _SHAPES:
-        request, times = shape.subn(" ", request)
-        if times:
-            found[names] = _named(names.split())
-    for word in _stems(request, known):
-        found.setdefault(word, _with_others({word: 1.0}))
-    for chinese in _chinese_words(request):
-        found[chinese] = {**found.get(chinese, {}), **_named(CHINESE[chinese])}
+    for shape, meant in _SHAPES:
+        request, times = shape.subn(" . ", request)
+        if times and meant:
+            found[meant] = _named(meant.split())
+    for shape, meant, much in _ASKED:
+        if shape.search(request):
+            found[meant] = _times(much, _in_turn(meant.split()))
+    about = _CONTENT.sub(lambda match: f"{match[1] or ''} . ", request)
+    content = " . ".join(match[0].removeprefix(match[1] or "") for match in _CONTENT.finditer(request))
+    for text, factor in ((about, 1.0), (content, _OF_CONTENT)):
+        for word, names in _of_words(text, known).items():
+            found.setdefault(word, _times(factor, names))
     return list(found.values())
 
 
+def _of_words(text: str, known: Callable[[str], bool]) -> dict[str, dict[str, float]]:
+    """What the words of a part of a request may be called. A verb that people use for everything counts less."""
+    found = {
+        word: _times(_OF_LIGHT if word in _LIGHT_STEMS else 1.0, _with_others({word: 1.0}))
+        for word in _stems(text, known)
+    }
+    for chinese in _chinese_words(text):
+        found[chinese] = {**found.get(chinese, {}), **_named(CHINESE[chinese])}
+    return found
+
+
+def _times(factor: float, names: Mapping[str, float]) -> dict[str, float]:
+    return {name: factor * much for name, much in names.items()}
+
+
 def _named(names: Sequence[str]) -> dict[str, float]:
+    return _with_others(_in_turn(names))
+
+
+def _in_turn(names: Sequence[str]) -> dict[str, float]:
     first, *others = map(stem, names)
-    return _with_others({first: 1.0, **dict.fromkeys(others, _SECOND)})
+    return {first: 1.0, **dict.fromkeys(others, _SECOND)}
 
 
 def _with_others(names: dict[str, float]) -> dict[str, float]:
@@ -112,18 +190,29 @@ def _stems(request: str, known: Callable[[str], bool]) -> Iterator[str]:
     """
     runs = re.findall(r"[A-Za-z]+|[^A-Za-z\s_]+", request)
     skip = False
-    for run, after in pairwise([*runs, ""]):
+    for run, after in pairwise([*_apart(runs), ""]):
         one = _stem_of(run)
         two = _stem_of(run + after) if len(run) > 1 and (run + after).isascii() and after.isalpha() else ""
         if skip:
             skip = False
         elif len(two) > 4 and (two in _OTHERS or known(two)):
             yield two
-            skip = True
-        elif one in _OTHERS or (run.lower() not in SILENT and known(one)):
+            skip = two in _OTHERS
+            if not skip:
+                yield one
+        elif run.lower() in _TELLING or (run.lower() not in SILENT and (one in _OTHERS or known(one))):
             yield one
         else:
             yield from _halves(run, known) or map(stem, words(run))
+
+
+def _apart(runs: list[str]) -> Iterator[str]:
+    """The words of a request, with the particle of a verb behind it: "roll back the app" for "roll the app back"."""
+    for at, run in enumerate(runs):
+        for far in range(at + 2, min(at + 7, len(runs))):
+            if runs[far].lower() in _PARTICLES and _stem_of(run + runs[far]) in _OTHERS:
+                runs.insert(at + 1, runs.pop(far))
+        yield run
 
 
 def _halves(word: str, known: Callable[[str], bool]) -> tuple[str, ...]:
@@ -174,6 +263,7 @@ def stem(word: str) -> str:
     """The word without the endings of its grammatical forms: created, creating, creation and creates are one."""
     if not word.isascii():
         return word
+    word = IRREGULAR.get(word, word)
     word = _BRITISH.sub(lambda match: {"our": "or", "is": "iz", "ys": "yz"}[match[1]] + match[2], word)
     for ending, left in (("ing", 3), ("tion", 4), ("ed", 3)):
         base = word[: len(word) - len(ending)]
@@ -194,4 +284,7 @@ for _line in ALIKE:
     _group = {stem(word) for word in _line.split()}
     for _word in _group:
         _OTHERS[_word] = _OTHERS.get(_word, set()) | _group - {_word}
+#: Silent words that say something where they stand in the table: "about", "within".
+_TELLING: Final = SILENT & {word for line in ALIKE for word in line.split()}
+_LIGHT_STEMS: Final = frozenset(map(stem, LIGHT))
 _LONGEST: Final = max(map(len, CHINESE))

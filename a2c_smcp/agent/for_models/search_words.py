@@ -5,7 +5,7 @@ The tables hold the common vocabulary of tools: verbs that tools are named by, a
 
 from typing import Final
 
-__all__ = ["ALIKE", "CHINESE", "SILENT"]
+__all__ = ["ALIKE", "CHANGING", "CHINESE", "DELETING", "IRREGULAR", "LIGHT", "SILENT"]
 
 _SILENT: Final = """
 a about after again all already also am an and any anybody anyone anything are aren as at be because been being bit
@@ -22,10 +22,35 @@ yours
 """
 SILENT: Final = frozenset(_SILENT.split())
 
+_LIGHT: Final = """
+add change current get go keep know look make need new open put read run say see set show start take tell time work
+"""
+#: Words that people use for everything, so that they say little about the tool.
+LIGHT: Final = frozenset(_LIGHT.split())
+
+_CHANGING: Final = """
+add apply copy create edit fork import insert merge move patch post push put rename replace send set update upload watch
+write
+"""
+_DELETING: Final = "clear delete drop erase purge remove uninstall unwatch"
+#: Verbs that tools have in their names when they change or delete something.
+CHANGING: Final = tuple(_CHANGING.split())
+DELETING: Final = tuple(_DELETING.split())
+
+_IRREGULAR: Final = """
+began begin|begun begin|bought buy|broke break|broken break|built build|chose choose|chosen choose|drawn draw|drew draw
+drove drive|driven drive|fell fall|forgot forget|forgotten forget|found find|gave give|given give|grew grow|grown grow
+heard hear|hidden hide|kept keep|knew know|known know|lost lose|made make|meant mean|met meet|paid pay|ran run|said say
+sent send|shown show|sold sell|spent spend|spoke speak|spoken speak|thought think|threw throw|thrown throw|took take
+taken take|went go|gone go|won win|wrote write|written write
+"""
+#: The grammatical forms of English verbs that no ending shows.
+IRREGULAR: Final = dict(entry.split() for entry in _IRREGULAR.replace("\n", "|").split("|") if entry)
+
 #: Groups of words with a similar meaning. Another word of the group counts less than the word itself.
 ALIKE: Final = (
     "create add make open put insert generate build draw start",
-    "delete remove drop erase clear forget uninstall discard",
+    "delete remove drop erase clear forget uninstall discard kill destroy",
     "send post write reply submit publish",
     "get read show fetch retrieve view display see look load",
     "find search look locate query lookup discover",
@@ -184,7 +209,7 @@ ALIKE: Final = (
     "js javascript script",
     "form field input box",
     "screenshot capture snapshot screen",
-    "mouse cursor hover click",
+    "mouse cursor hover click drag",
     "javascript evaluate script",
     "credential password login secret token",
     "paragraph block section",
@@ -219,7 +244,7 @@ ALIKE: Final = (
     "transcript subtitle caption",
     "metric dashboard monitoring statistics",
     "count number many total amount",
-    "todo task reminder",
+    "todo task reminder issue",
     "database db table sql",
     "config configuration setting preference option",
     "app application program",
@@ -301,7 +326,7 @@ ALIKE: Final = (
     "disk storage space byte megabyte gigabyte size",
     "percent percentage proportion",
     "statistics number data",
-    "revenue profit expense sale budget finance money",
+    "revenue income profit expense sale budget finance money",
     "receipt invoice bill",
     "inventory stock product item",
     "transaction payment",
@@ -363,6 +388,55 @@ ALIKE: Final = (
     "ingress service network",
     "cpu ram usage metric resource",
     "cron job schedule",
+    "opensource repository github code",
+    "javascript js script console",
+    "assign assignee owner issue task",
+    "sprint backlog kanban milestone board issue ticket task",
+    "aside stash shelve checkout",
+    "work change commit",
+    "disk drive computer laptop desktop folder directory file",
+    "logo icon avatar thumbnail image picture",
+    "readme cv essay letter draft file document",
+    "pointer cursor mouse hover",
+    "short brief summary abstract",
+    "researcher preprint paper",
+    "happen event history log recent",
+    "ping notify message send post",
+    "married colleague relation",
+    "connected connection context link",
+    "touch change modify edit modified",
+    "profile title role phone contact user",
+    "pullup open show read",
+    "takeback undo revert reset",
+    "catchup history recent message",
+    "hearabout watch subscribe alert",
+    "propose suggest create request",
+    "unsaved uncommitted modified status diff",
+    "modified changed status diff",
+    "experiment prototype branch",
+    "reviewer review comment",
+    "complain complaint review issue bug problem",
+    "login form field fill type",
+    "visible appear see snapshot",
+    "wide width resize layout",
+    "old age date metadata",
+    "thorough comprehensive depth research",
+    "include add insert",
+    "different difference diff compare",
+    "goingon news history recent",
+    "takeout crossout remove delete",
+    "writeup create write",
+    "cleanup clear delete remove",
+    "setup create install add",
+    "turnoff disable stop",
+    "turnon enable start",
+    "sumup summarize summary",
+    "workout figureout calculate think",
+    "putback bringback restore undo revert",
+    "readout read extract",
+    "argument parameter documentation",
+    "takeup size storage",
+    "lookthrough search find",
 )
 
 _CHINESE: Final = """
@@ -470,7 +544,9 @@ _CHINESE: Final = """
 覆盖 overwrite write|最新版 latest version|谁写 author|发言 message post|群消息 channel message
 聊天记录 channel history|路线图 route map|高铁 train|飞机 flight|导出成 export|换成 replace convert|转为 convert
 画图 draw chart|列宽 column width|筛 filter|数一数 count|数据源 data source|词条 article wikipedia
-科普 wikipedia summary|定义 definition|参数 parameter|错别字 typo edit
+科普 wikipedia summary|定义 definition|参数 parameter|错别字 typo edit|什么时候 date time|何时 date time
+几度 temperature weather|停车场 parking place
+记得 remember memory|还记得 memory search
 """
 #: Common Chinese words, and the English words that tools have for them.
 CHINESE: Final = {

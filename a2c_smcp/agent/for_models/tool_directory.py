@@ -3,7 +3,7 @@
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -16,15 +16,18 @@ from a2c_smcp.agent.for_models.addresses import Addresses
 from a2c_smcp.agent.for_models.meta import tool_meta
 from a2c_smcp.agent.for_models.search import SearchIndex
 from a2c_smcp.agent.for_models.search_text import is_mostly_cjk
+from a2c_smcp.agent.for_models.search_words import CHANGING, DELETING
 from a2c_smcp.agent.for_models.sizing import MODEL_SIZE
 from a2c_smcp.agent.for_models.tool_names import tool_names
 from a2c_smcp.results import ANNOTATION_KEY, ICONS_KEY, META_KEY, SERVER_KEY, TITLE_KEY
 from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.terminal.suggestions import near_names
 from a2c_smcp.utils.bounded import BoundedDict
 from a2c_smcp.utils.json_sizes import json_or_none
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.readable_schemas import ReadableSchema, composed_schema, input_schema, outline, output_schema
-from a2c_smcp.utils.text import cut, harmless, in_log, printable
+from a2c_smcp.utils.strangers_words import told, told_in_schema, told_on_line
+from a2c_smcp.utils.text import as_one_line, cut, in_log, printable
 
 __all__ = ["MOST_TOOLS", "FoundTools", "ListedTool", "OfficeTool", "SchemaNews", "ToolDirectory", "described"]
 
@@ -42,6 +45,7 @@ class _DirectoryBounds:
     near: int = 30  # tools that a weak search also names
     title: int = 200
     description: int = 1000
+    brief: int = 100  # of a description on one line
     annotations: int = 10_000
     icons: int = 20_000
     meta: int = 20_000
@@ -53,6 +57,8 @@ class _DirectoryBounds:
 
 
 _MOST: Final = _DirectoryBounds()
+#: How many bytes of UTF-8 the tools of one search take.
+SEARCH_BYTES: Final = 3600
 #: A search is weak if no tool has more than this share of its words.
 _WEAK: Final = 0.5
 #: A question has no verb that tools have. These are the verbs of tools that answer one.
@@ -89,21 +95,21 @@ class OfficeTool:
         tool = types.Tool(
             name=self.name,
             title=self._shown_title(addresses),
-            description=harmless(about if addresses.only is not None else f"On {self.computer}: {about}"),
-            input_schema=arguments.schema or {"type": "object"},
-            output_schema=output.schema,
+            description=told(about if addresses.only is not None else f"On {self.computer}: {about}", MODEL_SIZE),
+            input_schema=told_in_schema(arguments.schema or {"type": "object"}),
+            output_schema=told_in_schema(output.schema),
             annotations=_annotations(self.tool),
             icons=_icons(meta.get(ICONS_KEY)),
             _meta=tool_meta(meta.get(META_KEY), self.computer, addresses, _MOST.meta),
         )
-        whole = None if composed is None else tool.model_copy(update={"input_schema": composed})
+        whole = None if composed is None else tool.model_copy(update={"input_schema": told_in_schema(composed)})
         return ListedTool(tool, whole, (*arguments.changes, *output.changes), room - len(about))
 
     def _shown_title(self, addresses: Addresses) -> str | None:
         if addresses.only is not None:
             title = _own_title(self.tool)
-            return printable(cut(title, _MOST.title)) if title else None
-        return printable(f"{cut(_title(self.tool) or self.tool['name'], _MOST.title)} ({self.computer})")
+            return told_on_line(title, _MOST.title) if title else None
+        return f"{told_on_line(_title(self.tool) or self.tool['name'], _MOST.title)} ({printable(self.computer)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +172,7 @@ class ToolDirectory:
         names = tool_names(pairs, short, plain=only is not None)
         self._by_pair = {pair: OfficeTool(names[pair], pair[0], tool) for pair, tool in pairs.items()}
         self.by_name = {entry.name: entry for entry in self._by_pair.values()}
-        self._listing: list[types.Tool] = []
+        self._listing: dict[str, types.Tool] = {}
         self._whole: dict[str, types.Tool] = {}
         self._unlisted = iter(self.by_name.values())
 
@@ -181,7 +187,7 @@ class ToolDirectory:
         for entry in entries:
             shown = entry.as_mcp(self._room[entry.computer], self._addresses)
             self._room[entry.computer] = shown.room
-            self._listing.append(shown.tool)
+            self._listing[entry.name] = shown.tool
             if shown.whole is not None:
                 self._whole[entry.name] = shown.whole
             if shown.left_out:
@@ -193,17 +199,33 @@ class ToolDirectory:
     def listing(self) -> list[types.Tool]:
         while self.list_some():
             pass
-        return self._listing
+        return list(self._listing.values())
 
     @property
     def whole_listing(self) -> list[types.Tool]:
         """The `listing` for a host of 2026-07-28."""
         return [self._whole.get(tool.name, tool) for tool in self.listing]
 
+    def listed_schema(self, name: str) -> Mapping[str, Any] | None:
+        """The schema of a tool's arguments as a host of 2026-07-28 was shown it; `None` if it is not listed yet."""
+        shown = self._whole.get(name) or self._listing.get(name)
+        return None if shown is None else shown.input_schema
+
     def find(self, computer: str, tool: str) -> OfficeTool | None:
         """Find the tool of a computer by its own name or by its name for hosts."""
         found = self._by_pair.get((computer, tool)) or self.by_name.get(tool)
         return found if found is not None and found.computer == computer else None
+
+    def near(self, typed: str, computer: str, most: int) -> list[str]:
+        """The tools of a computer that were probably meant by a name: first those that are spelled alike, then those
+        that have words of it.
+        """
+        alike = [entry.tool["name"] for entry in self.search(typed, computer, most)]
+        return list(dict.fromkeys([*near_names(typed, self.names_of(computer), most), *alike]))[:most]
+
+    def names_of(self, computer: str) -> list[str]:
+        """The tools of a computer by their own names."""
+        return [entry.tool["name"] for entry in self.by_name.values() if entry.computer == computer]
 
     def search(self, query: str, computer: str | None = None, most: int = 10) -> list[OfficeTool]:
         """The tools that contain words of the query, best match first."""
@@ -214,7 +236,7 @@ class ToolDirectory:
         entries, index = self._indexed
         among = None if computer is None else lambda number: entries[number].computer == computer
         found = index.ranked(query, most + _MOST.near, among)
-        ranked = [(entries[number], share) for number, share in found]
+        ranked = _aliases_last([(entries[number], share) for number, share in found])
         weak = max((share for _, share in ranked[:most]), default=0.0) <= _WEAK
         near = [entry for entry, _ in ranked[most:]] if weak else []
         return FoundTools([entry for entry, _ in ranked[:most]], near)
@@ -242,26 +264,71 @@ class ToolDirectory:
         entries = list(self.by_name.values())
         count = Counter(entry.computer for entry in entries)
         most = {computer: min(_MOST.indexed, _MOST.indexed_of_a_computer // tools) for computer, tools in count.items()}
-        return entries, SearchIndex([_texts(entry, most[entry.computer]) for entry in entries], _ANSWERING)
+        return entries, SearchIndex(
+            [_texts(entry, most[entry.computer]) for entry in entries], _ANSWERING, CHANGING, DELETING
+        )
 
 
-def described(entries: Iterable[OfficeTool], *, computers: bool = True) -> str:
-    """The tools for a model, one JSON object per line. A tool has its schema in it if there is room for it."""
-    lines, room = list[str](), MODEL_SIZE
-    for entry in entries:
-        tool = entry.tool
-        facts: dict[str, Any] = {"computer": entry.computer} if computers else {}
-        facts |= {"tool": tool["name"], "description": tool["description"][: _MOST.description]}
-        if (annotations := _annotations(tool)) is not None and annotations.read_only_hint:
-            facts["read_only"] = True
-        line = _json({**facts, "arguments": tool["params_schema"]})
-        if len(line) > room:
-            names = [cut(name, 100) for name in islice(_parameters(tool), _MOST.names)]
-            note = "there is no room for its schema here; call_tool says which arguments are wrong"
-            line = _json({**facts, "argument_names": names, "note": note})
-        room -= len(line)
-        lines.append(line)
+def described(
+    entries: Sequence[OfficeTool], *, computers: bool = True, schemas: int = 2, most: int = SEARCH_BYTES
+) -> str:
+    """The tools for a model, one JSON object per line, in `most` bytes of UTF-8. The first `schemas` of them have their
+    schemas if there is room, the others their names and the beginning of their descriptions. What has no room at all
+    is left out from the end.
+    """
+    # The later lines get their room first: a long schema must not cost the model the names of the other tools.
+    briefly = [_brief(entry, computers) for entry in entries]
+    while len(briefly) > 1 and _bytes(briefly) > most:
+        briefly.pop()
+    lines, room = list(briefly), most - _bytes(briefly)
+    for number, entry in enumerate(entries[: min(schemas, len(lines))]):
+        for line in _whole(entry, computers):
+            more = len(line.encode()) - len(lines[number].encode())
+            if more <= room:
+                lines[number], room = line, room - more
+                break
     return "\n".join(lines)
+
+
+def _bytes(lines: Sequence[str]) -> int:
+    return sum(len(line.encode()) + 1 for line in lines)
+
+
+def _brief(entry: OfficeTool, computers: bool) -> str:
+    about = as_one_line(entry.tool["description"][: _MOST.description])
+    return _json({**_facts(entry, computers), "description": told(about, _MOST.brief)})
+
+
+def _whole(entry: OfficeTool, computers: bool) -> Iterator[str]:
+    """The tool with its schema; and, if there is no room for that, with the names of its arguments."""
+    tool = entry.tool
+    facts = {**_facts(entry, computers), "description": told(tool["description"], _MOST.description)}
+    yield _json({**facts, "arguments": told_in_schema(tool["params_schema"])})
+    names = [cut(name, 100) for name in islice(_parameters(tool), _MOST.names)]
+    note = "there is no room for its schema here; call_tool says which arguments are wrong"
+    yield _json({**facts, "argument_names": names, "note": note})
+
+
+def _facts(entry: OfficeTool, computers: bool) -> dict[str, Any]:
+    facts: dict[str, Any] = {"computer": entry.computer} if computers else {}
+    facts["tool"] = entry.tool["name"]
+    if (annotations := _annotations(entry.tool)) is not None and annotations.read_only_hint:
+        facts["read_only"] = True
+    return facts
+
+
+def _aliases_last(ranked: Sequence[tuple[OfficeTool, float]]) -> list[tuple[OfficeTool, float]]:
+    """The found tools, with those last that a better one of the same computer is, under a longer or shorter name: some
+    servers list each tool as get_summary and as wikipedia_get_summary.
+    """
+    seen: dict[tuple[str, str], str] = {}
+
+    def is_alias(found: tuple[OfficeTool, float]) -> bool:
+        tool = found[0].tool
+        name, better = tool["name"], seen.setdefault((found[0].computer, tool["description"]), tool["name"])
+        return name.endswith(f"_{better}") or better.endswith(f"_{name}")
+
+    return sorted(ranked, key=is_alias)
 
 
 def _texts(entry: OfficeTool, most: int) -> dict[str, float]:

@@ -10,7 +10,7 @@ from a2c_smcp.agent.for_models.watching import WatchedOffice, window_uri
 from a2c_smcp.agent.server_infos import not_running
 from a2c_smcp.errors import InvalidWindowURIError, SMCPError
 from a2c_smcp.smcp import DPEDocumentSummary
-from a2c_smcp.utils.text import cut, harmless, printable, quoted_lines
+from a2c_smcp.utils.text import cut, printable
 from a2c_smcp.utils.window_uri import WindowURI
 
 __all__ = [
@@ -208,14 +208,9 @@ def _windows_parts(computers: Sequence[ComputerFacts], room: int) -> list[str]:
         share = room // (len(computers) - number) - len(head) - 2
         if share < _LEAST_WINDOWS:
             break
-        parts.append(head + cut(shown_windows(facts.windows or (), share - _WINDOWS_NOTE, _quoted), share - 1))
+        parts.append(head + cut(shown_windows(facts.windows or (), share - _WINDOWS_NOTE), share - 1))
         room -= len(parts[-1]) + 2
     return parts
-
-
-def _quoted(window: str) -> str:
-    """A window's text without invisible characters, each line marked as a quotation."""
-    return quoted_lines(harmless(window))
 
 
 # --- the changes

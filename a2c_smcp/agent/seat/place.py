@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import socket
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from typing import Final
 from a2c_smcp.link.interface import LinkOptions
 from a2c_smcp.link.server_urls import normal_url
 from a2c_smcp.login.fresh_tokens import LoginToken
+from a2c_smcp.utils.local_peers import local_peer
 from a2c_smcp.utils.run_folder import NoRunFolderError, run_folder
 from a2c_smcp.utils.system import SHARED_SEAT
 
@@ -94,10 +94,8 @@ def is_held(place: SeatPlace) -> bool:
 
 def peer_pid(connected: socket.socket) -> int | None:
     """The process at the other end, if the system tells. Raises `PermissionError` for a process of another user."""
-    if not hasattr(socket, "SO_PEERCRED"):
+    if (peer := local_peer(connected)) is None:
         return None  # the directory keeps other users out
-    packed = struct.Struct("3i")
-    pid, user, _ = packed.unpack(connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, packed.size))
-    if user != os.geteuid():
-        raise PermissionError(f"user {user} is at the other end of the socket")
-    return int(pid)
+    if peer.user != os.geteuid():
+        raise PermissionError(f"user {peer.user} is at the other end of the socket")
+    return peer.process

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import orjson
 
+from a2c_smcp.computer.asker import Asker
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.results import (
     CANCELLED_MARKER,
@@ -119,6 +120,15 @@ class WatchedCall:
     """Unix time."""
     office: str | None = None
     """The office that the call came from, if it came from one."""
+    key: str | None = None
+    """The name of the agent's key at the server, if that is known."""
+    claimed: bool = True
+    """Whether no key is bound to the agent's name: any agent could say it."""
+
+    @property
+    def asker(self) -> Asker | None:
+        """Who made the call, as rules see it."""
+        return None if self.agent is None else Asker(self.agent, self.key, not self.claimed, self.office or "")
 
     @property
     def digest(self) -> str:
@@ -196,7 +206,7 @@ class LoggedCall:
     """The record of one call. `ToolCalls` writes into it what becomes of the call; the properties are views of it."""
 
     req_id: str
-    agent: str | None
+    asker: Asker | None
     name: TOOL_NAME
     arguments: dict[str, Any]
     timeout: float | None
@@ -206,7 +216,6 @@ class LoggedCall:
     """By the clock of the event loop."""
     cancel: Callable[[], None]
     """Ends the call early."""
-    office: str | None = None
     decided_by: str | None = None
     caller: "Caller | None" = None
     """Who can answer the questions of the call where it came from."""
@@ -247,17 +256,18 @@ class LoggedCall:
 
     @property
     def call(self) -> WatchedCall:
+        asker = self.asker
         return WatchedCall(
             self.id,
             self.req_id,
-            self.agent,
+            None if asker is None else asker.name,
             self.server,
             self.tool,
             self.name,
             self.kept_arguments,
             self.timeout,
             self.started_at,
-            self.office,
+            *((None, None, True) if asker is None else (asker.office or None, asker.key, asker.is_claimed)),
         )
 
     @property
@@ -289,7 +299,7 @@ class LoggedCall:
     @property
     def size_of_names(self) -> int:
         """The size of the texts that the agent chose, without the arguments, in characters."""
-        return len(self.req_id) + len(self.name) + len(self.agent or "")
+        return len(self.req_id) + len(self.name) + (0 if self.asker is None else len(self.asker.name))
 
     def reached(self, sent_at: float, error: str | None) -> None:
         """The call was sent to its MCP server, and came back; with `error`, it failed there."""

@@ -6,7 +6,7 @@ The caller runs the call. It hands in an entry, on which the repeats of the requ
           ├─► Running    wait for this entry
           └─► Finished   answer with this reply
 
-This is no part of `CallLog`: it knows requests by office, agent and `req_id`, also those that are refused before a call
+This is no part of `CallLog`: it knows requests by who asks and by their ids, also those that are refused before a call
 begins, and it keeps the bytes that were sent, for five minutes.
 """
 
@@ -32,13 +32,17 @@ class CallKey(NamedTuple):
     """
 
     office: str
+    name: str
+    """The name of who asks. Whether it is `bound` counts, too: who only claims it gets nobody's results."""
+    bound: bool
     agent: str
+    """The id of the sender's own in the request."""
     req_id: str
 
     @property
     def size(self) -> int:
         """How many characters it has."""
-        return len(self.office) + len(self.agent) + len(self.req_id)
+        return len(self.office) + len(self.name) + len(self.agent) + len(self.req_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +136,10 @@ class CallMemory(Generic[E, R]):
                 f"{self._max_running_bytes}; try again when some of them have ended"
             )
 
-    def running(self, key: CallKey) -> E | None:
-        """The entry of a call that runs now."""
-        running = self._running.get(key)
-        return running.entry if running else None
+    def running(self, office: str, agent: str, req_id: str) -> list[E]:
+        """The entries of the calls that run now and have these ids. A cancel does not say more."""
+        ids = (office, agent, req_id)
+        return [each.entry for key, each in self._running.items() if (key.office, key.agent, key.req_id) == ids]
 
     def all_running(self, office: str | None = None) -> list[E]:
         """The entries of all calls that run now, or of those from one office."""

@@ -14,13 +14,12 @@ import anyio
 import anyio.lowlevel
 from mcp_types import CallToolResult
 
+from a2c_smcp.computer.asker import ASKER, Asker
 from a2c_smcp.computer.calls.freed_memory import FreedMemory
 from a2c_smcp.computer.calls.log import CallLog, CallOutcome, LoggedCall, ProgressReport
 from a2c_smcp.computer.calls.progress import CallProgress, OnProgress
 from a2c_smcp.computer.calls.time_limits import TimeLimits
 from a2c_smcp.computer.decisions.approvals import (
-    CALLING_AGENT,
-    CALLING_OFFICE,
     AskPerson,
     Refuse,
     Run,
@@ -38,8 +37,7 @@ from a2c_smcp.computer.mcp_clients.catalogue import ShownTool
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.protocol_requests import BEFORE_CALL
 from a2c_smcp.computer.redaction import Redaction, discreet_error
-from a2c_smcp.computer.resources.links import OfficeAgentId
-from a2c_smcp.computer.rules.deciding import RuledCall, RuleVerdict
+from a2c_smcp.computer.rules.deciding import RuledCall, RuledTool, RuleVerdict
 from a2c_smcp.computer.rules.store import RulesInForce
 from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.computer.watching.events import BUFFERED_BYTES, CallEnded, CallProgressed, CallStarted, EventHub
@@ -104,7 +102,7 @@ class ToolCalls:
         log: CallLog,
         redaction: Redaction,
         definitions: ToolDefinitions,
-        on_links: Callable[[SERVER_NAME, OfficeAgentId, Iterable[str]], None] = ignore,
+        on_links: Callable[[SERVER_NAME, Asker, Iterable[str]], None] = ignore,
         recorder: "Recorder | None" = None,
     ) -> None:
         self._manager = manager
@@ -131,10 +129,9 @@ class ToolCalls:
     ) -> CallToolResult:
         """Run a call and return its result, as `Computer.execute_tool` says."""
         limits = TimeLimits(timeout, approval_timeout)
-        agent, office = CALLING_AGENT.get(None), CALLING_OFFICE.get(None)
         call = LoggedCall(
-            *(req_id, agent, name, dict(params), timeout, time.time(), limits.began, limits.scope.cancel),
-            *(office, confirmed_by, CALLER.get(None), limits.tool_ends),
+            *(req_id, ASKER.get(None), name, dict(params), timeout, time.time(), limits.began, limits.scope.cancel),
+            *(confirmed_by, CALLER.get(None), limits.tool_ends),
         )
         self._log.start(call)
         if self._recorder is not None:
@@ -143,6 +140,8 @@ class ToolCalls:
         progress = self._progress(call, on_progress) if wanted else None
         result = None
         try:
+            if self._recorder is not None and self._recorder.is_required:
+                await self._recorder.written()
             tool = self._find(call)
             with limits.scope:
                 result = await self._run(call, tool, progress, limits, meta)
@@ -153,11 +152,14 @@ class ToolCalls:
                 return result
             raise ToolExecutionTimeoutError(timeout or 0)
         except (ToolError, PayloadTooLargeError) as error:
-            whose = "calls of this computer" if call.agent is None else "calls of agents"
+            whose = "calls of this computer" if call.asker is None else "calls of agents"
             self._failures.warn(whose, "tool call %s failed: %s", in_log(req_id), on_one_line(error))
             call.stopped, call.code = _stopped_by(error), error.code
             result = error_result(error)
-            return result if call.agent is None else error_result(discreet_error(error))
+            return result if call.asker is None else error_result(discreet_error(error))
+        except InternalError as error:
+            call.code, result = error.code, error_result(error)
+            raise
         except Exception:
             # The caller logs it, and turns it into an answer.
             call.code = InternalError.default_code
@@ -178,11 +180,19 @@ class ToolCalls:
         return True
 
     async def test_rules(
-        self, tool: ShownTool, arguments: Mapping[str, Any], agent: str, office: str
+        self, tool: ShownTool, arguments: Mapping[str, Any], asker: Asker | None
     ) -> RuleVerdict | None:
         """What the rules say about a call of this tool; `None` if no rule matches."""
-        ruled = RuledCall(self._definitions.ruled(tool), arguments, agent, office)
+        ruled = RuledCall(self._definitions.ruled(tool), arguments, asker)
         return await self._decisions.rules.verdict(ruled, counts=False)
+
+    def as_ruled(self, tool: ShownTool) -> RuledTool:
+        """A tool as rules see it now."""
+        return self._definitions.ruled(tool)
+
+    def definition(self, tool: ShownTool) -> ToolDefinition:
+        """A tool as a person is shown it."""
+        return self._definitions.of(tool)
 
     # --- one call
 
@@ -267,7 +277,7 @@ class ToolCalls:
     ) -> RuleVerdict | None:
         rules, verdict = self._decisions.rules, None
         if rules.has_rules:
-            asked = RuledCall(self._definitions.ruled(tool), call.arguments, call.agent or "", call.office or "")
+            asked = RuledCall(self._definitions.ruled(tool), call.arguments, call.asker)
             verdict = await rules.verdict(asked, counts=counts, counted=ruled.counted)
             if verdict is not None and counts:
                 ruled.counted = verdict.rule.id
@@ -327,8 +337,8 @@ class ToolCalls:
             CURRENT_CALL.reset(current)
             BEFORE_CALL.reset(before)
         call.reached(sent_at, self._redaction.quote(text_of(result)) if result.is_error else None)
-        if call.agent is not None and (links := _links(result)):
-            self._on_links(tool.server, OfficeAgentId(call.office or "", call.agent), links)
+        if call.asker is not None and (links := _links(result)):
+            self._on_links(tool.server, call.asker, links)
         return result
 
     def _check_unchanged(self, call: LoggedCall, tool: ShownTool, ruled: _Ruled) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import httpx2
 
+from a2c_smcp.computer.cli.package_checks import downloaded_package, is_there
 from a2c_smcp.computer.cli.web_answers import speaks
 from a2c_smcp.computer.config.files import ConfigFiles
 from a2c_smcp.computer.config.problems import InvalidConfigError
@@ -53,7 +54,8 @@ class Finding:
         return f"✗ {self.what}\n    {self.advice}" if self.advice else f"✓ {self.what}"
 
 
-def examine_config(config: ConfigFiles) -> Iterator[Finding]:
+def examine_config(config: ConfigFiles, *, ask_registries: bool = False) -> Iterator[Finding]:
+    """With `ask_registries`, npm and PyPI are asked for the packages that the commands of servers download."""
     for problem in config.problems:
         yield Finding(str(problem), "correct that file; `a2c computer validate` lists all problems")
     if not config.problems:
@@ -61,7 +63,7 @@ def examine_config(config: ConfigFiles) -> Iterator[Finding]:
     known = dict(filter(None, map(_known, config.inputs)))
     servers = [server for server in (_CheckedServer(raw, known) for raw in config.servers) if not server.is_off]
     yield from _inputs(config, servers)
-    yield from asyncio.run(_examine(servers))
+    yield from asyncio.run(_examine(servers, ask_registries))
 
 
 class _CheckedServer:
@@ -83,14 +85,15 @@ class _CheckedServer:
         return (self.rendered or self.written).disabled is True
 
 
-async def _examine(servers: list[_CheckedServer]) -> list[Finding]:
-    return await asyncio.gather(*map(_examine_one, servers))
+async def _examine(servers: list[_CheckedServer], ask_registries: bool) -> list[Finding]:
+    return await asyncio.gather(*(_examine_one(server, ask_registries) for server in servers))
 
 
-async def _examine_one(server: _CheckedServer) -> Finding:
+async def _examine_one(server: _CheckedServer, ask_registries: bool) -> Finding:
     written: object = server.written.server_parameters
     if isinstance(written, StdioParameters):
-        return _command(server.subject, written)
+        found = _command(server.subject, written)
+        return found if found.advice else await _package(found, written, ask_registries)
     if isinstance(written, StreamableHttpParameters | SSEParameters):
         return await _url(server, written)
     return _unknown(server.subject, "what it needs")  # a placeholder stands for all of it
@@ -152,6 +155,22 @@ def _command(subject: str, parameters: StdioParameters) -> Finding:
             "install it, or correct server_parameters.command",
         )
     return Finding(f"{subject}: {printable(found)}")
+
+
+async def _package(found: Finding, parameters: StdioParameters, ask_registries: bool) -> Finding:
+    """The finding about a command, with what is known of the package that it downloads."""
+    package = downloaded_package(parameters.command, parameters.args or ())
+    if package is None:
+        return found
+    name = printable(package.name)
+    if not ask_registries:
+        return Finding(f"{found.what}; not checked: whether {package.registry} has {name} (--ask-registries does)")
+    match await is_there(package):
+        case True:
+            return Finding(f"{found.what}; {package.registry} has {name}")
+        case None:
+            return Finding(f"{found.what}; {package.registry} could not be asked for {name}")
+    return Finding(f"{found.what}; {package.registry} has no {name}", "correct the name of the package in its args")
 
 
 # --- URLs

@@ -11,11 +11,12 @@ from a2c_smcp.computer.cli.confirmation_text import first_look, whole
 from a2c_smcp.computer.cli.output import Output, printable
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.decisions.book import Accepted, Confirmation, DecisionAnswer, Declined
-from a2c_smcp.computer.decisions.made_rules import proposal_for
+from a2c_smcp.computer.decisions.made_rules import no_proposal_for, proposal_for
 
 __all__ = ["answer_of", "ask_to_confirm"]
 
 _SHOW: Final = ("s", "show", "show all")
+_REVEAL: Final = ("r", "reveal")
 _LIKE: Final = ("l", "like", "like this")
 _UNSEEN: Final = "yes!"
 
@@ -46,14 +47,18 @@ async def ask_to_confirm(terminal: Terminal, output: Output, decision: Confirmat
     _tell(output, decision, "\n".join(look.lines))
     rest = whole(decision, width)
     is_unseen, has_more = look.is_cut and not output.has_lines, look.has_more
+    has_secrets = look.has_secrets
     while True:
-        typed = await terminal.text(_question(decision, has_more))
+        typed = await terminal.text(_question(decision, has_more, has_secrets))
         word, answer = typed.strip().lower(), answer_of(typed)
         if has_more and word in _SHOW:
             portion = list(islice(rest, 1000))  # an agent may send megabytes
             has_more = len(portion) == 1000
             is_unseen = is_unseen and has_more
             output.text("\n".join([*portion, "  … s shows more" if has_more else "  That is all of it."]))
+        elif word in _REVEAL:
+            rest, has_more, has_secrets = whole(decision, width, secrets=True), True, False
+            output.text("Type s to see all of it, with passwords and keys.")
         elif is_unseen and word == _UNSEEN:
             return Accepted()
         elif is_unseen and (isinstance(answer, Accepted) or word in _LIKE):
@@ -68,7 +73,7 @@ async def ask_to_confirm(terminal: Terminal, output: Output, decision: Confirmat
 async def _ask_for_rule(terminal: Terminal, output: Output, decision: Confirmation) -> Accepted | None:
     """Show the narrowest rule that covers this call, and let the person widen it. `None` if they take it back."""
     if (proposal := proposal_for(decision)) is None:
-        output.text("No rule like this can be made: the call has too many or too large arguments.")
+        output.text(printable(f"No rule like this can be made: {no_proposal_for(decision)[1]}."))
         return None
     widths = [0] * len(proposal.parts)
     fixed = len(proposal.fixed)
@@ -76,7 +81,10 @@ async def _ask_for_rule(terminal: Terminal, output: Output, decision: Confirmati
         said = proposal.sentences(widths)
         lines = ["A rule would allow such calls from now on, if all of this is so:"]
         lines += [f"      {printable(sentence)}" for sentence in said[:fixed]]
-        lines += [f"  {number:>3} {printable(sentence)}" for number, sentence in enumerate(said[fixed:], 1)]
+        for number, (sentence, examples) in enumerate(zip(said[fixed:], proposal.examples(widths), strict=True), 1):
+            lines.append(f"  {number:>3} {printable(sentence)}")
+            if examples:
+                lines.append(f"        so it would also allow {printable(' · '.join(examples))}")
         output.text("\n".join(lines))
         widen = "a number widens that part, " if proposal.parts else ""
         typed = (await terminal.text(f"Make this rule and run it? y(es), {widen}b(ack): ")).strip().lower()
@@ -90,10 +98,10 @@ async def _ask_for_rule(terminal: Terminal, output: Output, decision: Confirmati
             widths[part] = (widths[part] + 1) % len(proposal.parts[part].steps)
 
 
-def _question(decision: Confirmation, has_more: bool) -> str:
+def _question(decision: Confirmation, has_more: bool, has_secrets: bool) -> str:
     seconds = _seconds(decision)
     within = "" if seconds is None else f" within {seconds:.0f} s"
-    show = ", s(how all)" if has_more else ""
+    show = (", s(how all)" if has_more else "") + (", r(eveal)" if has_secrets else "")
     return f"Run it? y(es), l(ike this), a(lways), n(o), never{show}{within}: "
 
 
@@ -109,6 +117,8 @@ def _tell(output: Output, decision: Confirmation, text: str) -> None:
         decision=decision.id,
         req_id=call.req_id,
         agent=call.agent,
+        key=call.key,
+        claimed=call.claimed,
         office=call.office,
         server=call.server or "",
         tool=call.tool or "",

@@ -5,13 +5,13 @@ looks like words of ours.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from prompt_toolkit.utils import get_cwidth
 
 from a2c_smcp.computer.decisions.book import Confirmation
-from a2c_smcp.computer.decisions.shown_text import ArgumentRow, argument_rows, has_mixed_scripts
+from a2c_smcp.computer.decisions.shown_text import ArgumentRow, argument_rows, card_text, has_mixed_scripts
 from a2c_smcp.computer.decisions.tool_changes import part_text
 from a2c_smcp.computer.rules.difference import word_changes
 from a2c_smcp.utils.text import cut, printable
@@ -48,6 +48,8 @@ class FirstLook:
     """Whether a part of the arguments, or of what changed in the tool, is not in the lines."""
     has_more: bool
     """Whether a part of the arguments or of the tool's description is not in the lines."""
+    has_secrets: bool = False
+    """Whether passwords or keys are hidden in the lines."""
 
 
 def first_look(decision: Confirmation, width: int) -> FirstLook:
@@ -59,9 +61,10 @@ def first_look(decision: Confirmation, width: int) -> FirstLook:
     lines += _before_arguments(decision)
     rows = argument_rows(decision.call.arguments)
     each = _MOST.lines_of_each(len(rows))
-    has_cut_arguments = len(rows) > _MOST.arguments
+    has_cut_arguments, has_secrets = len(rows) > _MOST.arguments, False
     for row in rows[: _MOST.arguments]:
-        shown, rest = _beginning(row.text, each)
+        said, rest = _beginning(row.text, each)
+        has_secrets = has_secrets or (shown := card_text(row, said)) != said
         name, rest_of_name = row.name[: _MOST.characters_of_a_name], row.name[_MOST.characters_of_a_name :]
         lines += _argument(ArgumentRow(name + ("…" if rest_of_name else ""), shown, row.is_text), width)
         if rest or rest_of_name:
@@ -70,28 +73,39 @@ def first_look(decision: Confirmation, width: int) -> FirstLook:
     if len(rows) > _MOST.arguments:
         lines.append(f"  … {len(rows) - _MOST.arguments} more arguments are not shown")
     is_cut = has_cut_arguments or has_cut_changes
-    return FirstLook(lines, is_cut, has_more=is_cut or bool(unsaid))
+    return FirstLook(lines, is_cut, has_more=is_cut or bool(unsaid), has_secrets=has_secrets)
 
 
-def whole(decision: Confirmation, width: int) -> Iterator[str]:
-    """All of the call, with nothing left out. There may be very many lines."""
+def whole(decision: Confirmation, width: int, *, secrets: bool = False) -> Iterator[str]:
+    """All of the call, with nothing left out, and with its secrets if the person wants to see them. There may be very
+    many lines.
+    """
     yield from _heading(decision)
     yield from _changes(decision, None, width)
     yield from _about(decision)
     yield from _description(decision.definition.description, "", width)
     yield from _before_arguments(decision)
     for row in argument_rows(decision.call.arguments):
-        yield from _argument(row, width)
+        yield from _argument(row if secrets else replace(row, text=card_text(row, row.text)), width)
 
 
 def _heading(decision: Confirmation) -> Iterator[str]:
     call, definition = decision.call, decision.definition
     agent, tool, server = call.agent or "an agent", call.tool or call.name, call.server or ""
+    key = call.key or ""
     office = f" in office {printable(call.office)}" if call.office else ""
-    yield f"{printable(agent)}{office} asks to run {printable(tool)} of {printable(server)}"
+    what = f"read a {decision.reads.kind}" if decision.reads is not None else f"run {printable(tool)}"
+    asks = f"asks to {what} of {printable(server)}"
+    if call.agent and call.claimed:
+        yield f"An agent says it is {printable(agent)}{office}."
+        yield f"  It {asks}"
+    else:
+        yield f"{printable(agent)}{office} {asks}"
+    if key:
+        yield f"  Its key is {printable(key)}."
     if call.name != tool:
         yield f"  Agents know it as {printable(call.name)}."
-    for name in dict.fromkeys((agent, call.office or "", tool, server)):
+    for name in dict.fromkeys((agent, key, call.office or "", tool, server)):
         if has_mixed_scripts(name):
             yield f"  ! The name {printable(name)} has letters of several alphabets: it may look like another one."
     if definition.is_dangerous:

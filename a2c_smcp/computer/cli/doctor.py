@@ -26,6 +26,7 @@ from a2c_smcp.errors import (
     BadRequestError,
     ConnectionLostError,
     ForbiddenError,
+    NoTlsError,
     RoomFullError,
     SMCPError,
     UnauthorizedError,
@@ -36,7 +37,7 @@ from a2c_smcp.link.proxies import find_proxy
 from a2c_smcp.smcp import LIST_ROOM_EVENT
 from a2c_smcp.terminal.exits import FAILED
 from a2c_smcp.terminal.screen import say
-from a2c_smcp.utils.distribution import DISTRIBUTION
+from a2c_smcp.utils.distribution import DISTRIBUTION, install_command
 from a2c_smcp.utils.system import lacking
 from a2c_smcp.utils.text import printable
 
@@ -56,6 +57,8 @@ class Examination:
     office: str | None = None
     more: Sequence[tuple[str, str]] = ()
     """Findings of other checks, each with its advice."""
+    ask_registries: bool = False
+    """Whether npm and PyPI are asked for the packages that servers' commands download."""
 
 
 def examine(wanted: Examination, *, as_json: bool = False) -> int:
@@ -79,9 +82,13 @@ def _findings(wanted: Examination) -> Iterator[tuple[str, Finding]]:
     yield from (("system", Finding(part.problem)) for part in lacking())
     yield from (("package", finding) for finding in _dependencies() if finding.advice)
     if wanted.files:
-        yield from (("config", finding) for finding in examine_config(read_config_files(*wanted.files)))
+        yield from (("config", finding) for finding in _of_config(wanted))
     yield from asyncio.run(_server(wanted.link, wanted.office))
     yield from (("nats", Finding(printable(what), printable(advice))) for what, advice in wanted.more)
+
+
+def _of_config(wanted: Examination) -> Iterator[Finding]:
+    return examine_config(read_config_files(*wanted.files), ask_registries=wanted.ask_registries)
 
 
 # --- this installation
@@ -107,7 +114,8 @@ def _dependencies() -> Iterator[Finding]:
 
 
 def _dependency(name: str, bounds: str) -> Finding:
-    advice = f"run: pip install '{name}{bounds}'"
+    command = install_command() if name == DISTRIBUTION else f"pip install '{name}{bounds}'"
+    advice = f"run: {command}"
     try:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -149,7 +157,7 @@ async def _refused(link: LinkOptions, url: str, error: SMCPError) -> Finding:
                 f"{url} answers, but refuses the key" if link.api_key else f"{url} answers, but wants a key",
                 "give the right one with --api-key-file or A2C_API_KEY",
             )
-        case ConnectionLostError() if error.advice:
+        case ConnectionLostError() if error.advice and not isinstance(error, NoTlsError):
             return Finding(printable(error.problem), printable(error.advice))
         case ConnectionLostError():
             if (said := await _instead(link, url)) is not None:

@@ -14,7 +14,7 @@ from prompt_toolkit.layout.processors import Processor, Transformation, Transfor
 from prompt_toolkit.layout.utils import explode_text_fragments
 
 from a2c_smcp.errors import BadRequestError
-from a2c_smcp.utils.state_folder import state_folder
+from a2c_smcp.utils.state_folder import make_private_folder, state_folder
 from a2c_smcp.utils.text import printable, visible
 
 __all__ = ["CommandCompleter", "HideSecret", "ShowHiddenCharacters", "command_history"]
@@ -107,7 +107,7 @@ def command_history(is_kept: Callable[[str], bool]) -> History:
     file = Path(os.devnull)
     try:
         file = state_folder() / "history"
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(file.parent)
         file.touch(mode=0o600)
     except BadRequestError as error:
         logger.warning("the history of commands is not kept: %s", error.message)

@@ -7,9 +7,10 @@ from typing import Final
 from a2c_smcp.computer.cli.command_table import as_json, command, first, page
 from a2c_smcp.computer.cli.session import CLISession
 from a2c_smcp.computer.config.files import load_config_files
-from a2c_smcp.computer.mcp_clients.masking import MASK, input_view
+from a2c_smcp.computer.mcp_clients.masking import input_view
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.errors import InputNotFoundError
+from a2c_smcp.utils.secret_shapes import MASK
 from a2c_smcp.utils.values import file_path, read_values, text_value, texts
 
 __all__ = ["secret_start"]

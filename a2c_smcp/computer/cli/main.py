@@ -82,6 +82,28 @@ def schema() -> None:
     say(SCHEMA_FILE.read_text("utf-8").rstrip())
 
 
+@app.command("import")
+def import_(
+    hosts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[HOST]...", help="claude-desktop, cursor, zed, …", show_default="all that are found"),
+    ] = None,
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The config file that gets the servers.")] = Path(
+        "a2c.json"
+    ),
+    yes: Annotated[bool, typer.Option("--yes", help="Write without a question.")] = False,
+) -> None:
+    """Find the MCP servers of the hosts on this machine, show them, and copy them into a config file if you say so."""
+    from a2c_smcp.computer.cli.importing import import_servers
+    from a2c_smcp.errors import BadRequestError
+
+    try:
+        raise typer.Exit(import_servers(hosts or (), to, yes=yes))
+    except (BadRequestError, OSError) as error:
+        say(f"a2c computer import: {error}", err=True)
+        raise typer.Exit(FAILED) from None
+
+
 rules_app = CommandApp(name="rules", help="Rules: what may run without a person, and what never runs.")
 app.add_typer(rules_app)
 
@@ -89,11 +111,15 @@ app.add_typer(rules_app)
 @rules_app.command("test")
 def rules_test(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A rules file, or a config file with rules.")],
-    call: Annotated[str, typer.Option("--call", metavar="TOOL", help="The tool, by the name that agents see.")],
+    call: Annotated[str, typer.Option("--call", metavar="TOOL", help="The tool, by the name that agents see.")] = "",
     arguments: Annotated[
         list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="The arguments of the call.")
     ] = None,
     agent: Annotated[str, typer.Option(help="The agent that calls.", show_default="none")] = "",
+    key: Annotated[str, typer.Option(help="The name of the agent's key.", show_default="not known")] = "",
+    claimed: Annotated[
+        bool, typer.Option("--claimed", help="No key is bound to the agent's name: it only says that it is this agent.")
+    ] = False,
     office: Annotated[str, typer.Option(help="The office of the call.", show_default="none")] = "",
     server: Annotated[
         str, typer.Option(help="The server of the tool.", show_default="that of a rule from a card, or none")
@@ -101,11 +127,20 @@ def rules_test(
     hint: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A hint of the tool that is true: readOnlyHint, …")
     ] = None,
+    read: Annotated[
+        str, typer.Option(metavar="URI|KIND", help="Instead of a call: what is read, such as window://mail or prompt.")
+    ] = "",
 ) -> None:
-    """Say which rule decides a call, and why. Runs nothing."""
-    from a2c_smcp.computer.cli.rule_checks import test_rules
+    """Say which rule decides a call or a read, and why. Runs nothing."""
+    from a2c_smcp.computer.asker import Asker
+    from a2c_smcp.computer.cli.rule_checks import test_read_rules, test_rules
 
-    raise typer.Exit(test_rules(file, call, arguments or [], agent, office, server, hint or []))
+    if bool(call) == bool(read):
+        raise typer.BadParameter("give a --call or a --read")
+    asker = Asker(agent, key or None, bool(agent) and not claimed, office) if agent or key or office else None
+    if read:
+        raise typer.Exit(test_read_rules(file, read, asker, server))
+    raise typer.Exit(test_rules(file, call, arguments or [], asker, server, hint or []))
 
 
 @rules_app.command("list")
@@ -197,6 +232,10 @@ class RecordFlags:
     )
     record_results: Annotated[
         bool, typer.Option("--record-results", help="Record what tools answer, too, not only its size and digest.")
+    ] = False
+    record_required: Annotated[
+        bool,
+        typer.Option("--record-required", help="No record, no call and no read: they fail while it cannot be written."),
     ] = False
     record_head_to_server: Annotated[
         bool,
@@ -362,8 +401,11 @@ def _factory(path: str | None, name: str, limits: dict[str, int | None], recordi
             keep = Retention(days=recording.record_days, bytes=recording.record_size * 2**20)
             given["record"] = RecordWriter(record_of(name), keep)
             given["record_results"] = recording.record_results
+            given["record_required"] = recording.record_required
             given["tell_record_head"] = recording.record_head_to_server
         given["sign_in_store"] = kept_sign_ins()
+    if recording.record_required and "record" not in given:
+        raise typer.BadParameter("--record-required needs a record: leave out --no-record, and have a home folder")
     return partial(Computer, **given)
 
 

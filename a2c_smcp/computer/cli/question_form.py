@@ -46,7 +46,15 @@ async def ask_a_question(terminal: Terminal, output: Output, question: Question)
         schema=question.schema,
         url=question.url,
         call=question.call and question.call.req_id,
-        calls=[{"req_id": call.req_id, "agent": call.agent, "tool": call.tool} for call in question.calls],
+        calls=[
+            {
+                "req_id": call.req_id,
+                "agent": call.agent,
+                "claimed": call.claimed,
+                "tool": call.tool,
+            }
+            for call in question.calls
+        ],
         seconds=seconds,
     )
     try:
@@ -80,4 +88,5 @@ def _whose(question: Question) -> str:
 
 
 def _named(call: WatchedCall) -> str:
-    return f"{printable(call.tool or call.name)} for {printable(call.agent) if call.agent else 'you'}"
+    says = "an agent that says it is " if call.claimed else ""
+    return f"{printable(call.tool or call.name)} for {f'{says}{printable(call.agent)}' if call.agent else 'you'}"

@@ -2,10 +2,13 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from a2c_smcp.computer.asker import Asker
 from a2c_smcp.computer.config.files import load_config_files
+from a2c_smcp.computer.rules.cautions import rule_warnings
 from a2c_smcp.computer.rules.deciding import (
     Moment,
     RuleCounters,
@@ -13,19 +16,21 @@ from a2c_smcp.computer.rules.deciding import (
     RuledTool,
     RuleVerdict,
     decide,
-    paths_to_resolve,
 )
+from a2c_smcp.computer.rules.deciding_reads import decide_read
+from a2c_smcp.computer.rules.lookups import known_now
+from a2c_smcp.computer.rules.reads import ReadPattern, RuledRead, kind_of
 from a2c_smcp.computer.rules.rule import Rule
-from a2c_smcp.computer.rules.store import read_rules_file, real_paths
+from a2c_smcp.computer.rules.rules_file import read_rules_file
 from a2c_smcp.computer.rules.words import in_english, rule_phrases, sentence_of
-from a2c_smcp.errors import SMCPError
+from a2c_smcp.errors import BadRequestError, SMCPError
 from a2c_smcp.record.reading import rule_counts
 from a2c_smcp.terminal.exits import FAILED
 from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.text import printable
 from a2c_smcp.utils.values import read_values
 
-__all__ = ["explained", "list_rules", "test_rules"]
+__all__ = ["explained", "list_rules", "test_read_rules", "test_rules"]
 
 
 def list_rules(path: Path | None, record: Path | None = None) -> int:
@@ -47,13 +52,17 @@ def list_rules(path: Path | None, record: Path | None = None) -> int:
             times, last = counts[rule.id]
             said = "once" if times == 1 else f"{times:,} times"
             say(f"    decided {said}, last at {time.strftime('%Y-%m-%d %H:%M', time.localtime(last))}")
+        for warning in rule_warnings(rule):
+            say(f"    ! {printable(warning)}")
     return 0
 
 
 def test_rules(
-    path: Path, tool: str, arguments: Sequence[str], agent: str, office: str, server: str, hints: Sequence[str]
+    path: Path, tool: str, arguments: Sequence[str], asker: Asker | None, server: str, hints: Sequence[str]
 ) -> int:
-    """Print which rule decides this call, and return the exit status."""
+    """Print which rule decides this call, and return the exit status. If another answer holds for an agent that only
+    claims this name, print that, too.
+    """
     try:
         rules = _rules_of(path, needed=True)
         values = read_values(arguments).read(None)
@@ -61,10 +70,31 @@ def test_rules(
         return _failed(error)
     clock = time.localtime()
     server, digest = _tool_of_rules(rules, tool, server)
-    call = RuledCall(RuledTool(server, tool, tool, dict.fromkeys(hints, True), lambda: digest), values, agent, office)
+    ruled = RuledTool(server, tool, tool, dict.fromkeys(hints, True), lambda: digest)
     now = Moment(time.time(), clock.tm_hour * 60 + clock.tm_min)
-    paths = real_paths(paths_to_resolve(rules, call))
-    say(explained(decide(rules, call, now, RuleCounters(), paths.get), rules))
+
+    def answer(asker: Asker | None) -> str:
+        call = RuledCall(ruled, values, asker)
+        return explained(decide(rules, call, now, RuleCounters(), known_now(rules, call)), rules)
+
+    said = answer(asker)
+    say(said)
+    if asker is not None and asker.bound and (claimed := answer(replace(asker, bound=False))) != said:
+        say(f"If no key is bound to the name {printable(asker.name)}:\n{claimed}")
+    return 0
+
+
+def test_read_rules(path: Path, what: str, asker: Asker | None, server: str) -> int:
+    """Print which rule decides this read, and return the exit status."""
+    try:
+        rules = _rules_of(path, needed=True)
+        named = ReadPattern(what)
+    except (SMCPError, ValueError) as error:
+        return _failed(error if isinstance(error, SMCPError) else BadRequestError(f"--read {error}"))
+    read = RuledRead(named.kind or kind_of(what), "" if named.kind else what, server, asker)
+    clock = time.localtime()
+    verdict = decide_read(rules, read, Moment(time.time(), clock.tm_hour * 60 + clock.tm_min))
+    say(explained(verdict, rules) if verdict is not None else f"no rule matches ({_count(rules)}): it may be read")
     return 0
 
 

@@ -7,6 +7,7 @@ from a2c_smcp.computer.cli.command_table import command, first, page
 from a2c_smcp.computer.cli.output import printable
 from a2c_smcp.computer.cli.rule_checks import explained
 from a2c_smcp.computer.cli.session import CLISession
+from a2c_smcp.computer.rules.cautions import cautions_of, rule_warnings
 from a2c_smcp.computer.rules.words import sentence_of
 from a2c_smcp.utils.values import read_values
 
@@ -36,13 +37,15 @@ async def rules_list(session: CLISession) -> None:
                 "matched": listed.matched,
                 "last": listed.last,
                 "asleep": rule.id in asleep,
+                "warnings": list(rule_warnings(rule)),
             }
         )
-    problem = f"\n! {printable(rules.problem)}" if rules.problem else ""
+    problem = "".join(f"\n! {printable(each)}" for each in (rules.problem, rules.gone) if each)
+    warned = "".join(f"\n! {printable(said)}" for said in cautions_of(listed.rule for listed in rules.listed()))
     where = f"\n  {rules.file}" if rules.file is not None else ""
-    text = page(("rule", "times", "last", "what it says"), rows) + where + problem
+    text = page(("rule", "times", "last", "what it says"), rows) + where + warned + problem
     file = None if rules.file is None else str(rules.file)
-    session.output.event("rules", text, rules=fields, file=file, problem=rules.problem)
+    session.output.event("rules", text, rules=fields, file=file, problem=rules.problem, gone=rules.gone)
 
 
 @command("rules test", "TOOL [KEY=VALUE...]", first(lambda session: session.computer.tool_servers))

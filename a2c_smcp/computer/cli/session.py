@@ -25,6 +25,7 @@ from a2c_smcp.computer.watching.events import (
     EventsLost,
     FinderChanged,
     RestartOffered,
+    RulesChanged,
     ServerStatus,
     ToolHidden,
     ToolInvalid,
@@ -54,6 +55,7 @@ _REPORTED: Final = (
     DesktopChanged,
     FinderChanged,
     RestartOffered,
+    RulesChanged,
     ToolHidden,
     ToolInvalid,
 )
@@ -204,6 +206,8 @@ class CLISession:
                 command = f"servers restart {quote(printable(server))}"
                 text = f"! {printable(server)}: {printable(reason)}; `{command}` applies it"
                 self.output.event("restart_offered", text, server=server, reason=reason)
+            case RulesChanged(outcome="problem" | "gone" as outcome, says=says):
+                self.output.event("rules_changed", f"! {printable(says)}", outcome=outcome, says=says)
             case ToolHidden(error=error):
                 self.show_error(error)
             case ToolInvalid(server=server, tool=tool):

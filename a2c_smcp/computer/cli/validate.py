@@ -2,13 +2,14 @@
 starts nothing.
 """
 
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
 from a2c_smcp.computer.config.files import read_config_files
 from a2c_smcp.computer.config.problems import InvalidConfigError
-from a2c_smcp.computer.rules.rule import rule_warnings
-from a2c_smcp.computer.rules.store import read_rules_file
+from a2c_smcp.computer.rules.cautions import cautions_of
+from a2c_smcp.computer.rules.rules_file import read_rules_file
 from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.text import printable
 
@@ -17,7 +18,7 @@ __all__ = ["validate_files"]
 
 def validate_files(paths: Sequence[Path], *, prefix_tools: bool = False) -> int:
     """Print a line for every problem and every warning, and return the exit status."""
-    rule_files = [path for path in paths if path.suffix == ".toml"]
+    rule_files = [path for path in paths if path.suffix == ".toml" and not _has_servers(path)]
     files = read_config_files(*(path for path in paths if path not in rule_files), prefix_tools=prefix_tools)
     rules, problems = list(files.rules), list(files.problems)
     for path in rule_files:
@@ -35,12 +36,19 @@ def validate_files(paths: Sequence[Path], *, prefix_tools: bool = False) -> int:
     for raw in files.servers:
         if prefix := raw.get("tool_prefix"):
             say(f"server {raw['name']!r}: the names of its tools begin with {printable(str(prefix))}")
-    for rule in rules:
-        for unclear in rule_warnings(rule):
-            say(f"warning: rule {rule.id}: {unclear}")
+    for caution in cautions_of(rules):
+        say(f"warning: {printable(caution)}")
     counted = f", {_count(len(rules), 'rule')}" if rules else ""
     say(f"valid: {_count(len(files.servers), 'server')}, {_count(len(files.inputs), 'input')}{counted}")
     return 0
+
+
+def _has_servers(path: Path) -> bool:
+    """Whether a TOML file is a config of Codex, and not a file of rules."""
+    try:
+        return "mcp_servers" in tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
 
 
 def _count(number: int, noun: str) -> str:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from a2c_smcp.computer.config.jsonc import JsoncError, Node, scan
-from a2c_smcp.computer.mcp_clients.masking import MASK, OAUTH_SECRETS, masked_url
+from a2c_smcp.computer.mcp_clients.masking import OAUTH_SECRETS, masked_url
 from a2c_smcp.computer.utils.placeholder import holds_placeholder
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.secret_shapes import MASK
 
 __all__ = ["masked_entry", "unmasked_entry"]
 

@@ -5,6 +5,7 @@ It resolves no input and starts nothing. Its results are in our own shape, with 
 
 import json
 import re
+import shlex
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from a2c_smcp.computer.config.env_files import find_env_file, parse_env_file
-from a2c_smcp.computer.config.jsonc import JsoncError, read_jsonc
+from a2c_smcp.computer.config.foreign import foreign_servers, is_foreign, with_our_words
+from a2c_smcp.computer.config.languages import ConfigTextError, read_document
 from a2c_smcp.computer.config.problems import InvalidConfigError, Problem
 from a2c_smcp.computer.inputs.render import ConfigRender
 from a2c_smcp.computer.mcp_clients.model import (
@@ -29,7 +31,7 @@ from a2c_smcp.computer.mcp_clients.model import (
 )
 from a2c_smcp.computer.rules.rule import Rule, parse_rules
 from a2c_smcp.computer.vrl.syntax import check_written_vrl
-from a2c_smcp.terminal.suggestions import did_you_mean
+from a2c_smcp.terminal.suggestions import did_you_mean, near_names
 
 __all__ = [
     "FOLDER_KEYS",
@@ -290,8 +292,8 @@ def _read_text(text: str, file: str) -> _ConfigFile:
         reading.problem(f"the key {key!r} stands {count} times in one object")
 
     try:
-        data = read_jsonc(text, repeated)
-    except JsoncError as error:
+        data = read_document(text, file, repeated)
+    except ConfigTextError as error:
         reading.problem(str(error))
     else:
         _read_document(data, reading)
@@ -325,6 +327,7 @@ def shape_of(data: Any) -> str:
     - `names`: an object of servers by their names
     - `server`: one server
     - `list`, `inputs`: a list of servers, or of inputs
+    - `foreign`: another program's own shape, which is read and not written
     - `empty`: `{}`
     - `""`: none of these
     """
@@ -332,6 +335,8 @@ def shape_of(data: Any) -> str:
         return "inputs" if data and all(map(_is_input, data)) else "list"
     if not isinstance(data, dict):
         return ""
+    if is_foreign(data):
+        return "foreign"
     if "mcpServers" in data:
         return "mcpServers"
     if data.keys() & {"servers", "inputs", "rules"}:
@@ -343,7 +348,11 @@ def shape_of(data: Any) -> str:
 
 def is_flat(raw: object) -> bool:
     """Whether a server's entry is written as other programs do, without `server_parameters`."""
-    return isinstance(raw, dict) and "server_parameters" not in raw and bool(raw.keys() & {"command", "url"})
+    return (
+        isinstance(raw, dict)
+        and "server_parameters" not in raw
+        and bool(raw.keys() & {"command", "url", "serverUrl", "httpUrl"})
+    )
 
 
 def _read_document(data: Any, reading: _ConfigFile) -> None:
@@ -356,6 +365,8 @@ def _read_document(data: Any, reading: _ConfigFile) -> None:
                 reading.add_server(raw, position)
         case ("mcpServers" | "servers") as key:
             _read_collection(data, key, reading)
+        case "foreign":
+            _read_foreign(data, reading)
         case "server" if is_flat(data) and isinstance(name := data.get("name"), str):
             _read_flat(name, {key: value for key, value in data.items() if key != "name"}, reading)
         case "server":
@@ -366,6 +377,16 @@ def _read_document(data: Any, reading: _ConfigFile) -> None:
             reading.problem("holds neither a server nor any of the keys servers, inputs, rules, mcpServers")
         case _:
             reading.problem("must be a JSON object or a list")
+
+
+def _read_foreign(data: Any, reading: _ConfigFile) -> None:
+    found = foreign_servers(data)
+    assert found is not None, "its shape says so"
+    for name, why in found.left_out.items():
+        reading.warn(f"is left out: {why}", "", f"server {name!r}")
+    for name, raw in found.servers.items():
+        _read_named(name, raw, True, reading)
+    _read_inputs(found.inputs, True, reading)
 
 
 def _is_input(raw: object) -> bool:
@@ -439,22 +460,33 @@ _FOREIGN_VARIABLE: Final = re.compile(r"\$\{(?!input:|env:)[A-Za-z][^}]*\}")
 def _read_flat(name: str, raw: dict[str, Any], reading: _ConfigFile) -> None:
     """Bring a flat entry into our shape: the keys of its transport go into `server_parameters`."""
     subject = f"server {name!r}"
-    kind = raw.get("type") or ("stdio" if "command" in raw else "streamable" if "url" in raw else None)
+    raw = with_our_words(raw)
+    before = len(reading.problems)
+    if not raw.keys() & {"command", "url", "type"}:
+        raw = _without_slips(raw, subject, reading)
+    kind = raw.get("type")
+    if kind is not None and kind not in (*_PARAMETERS, *_TYPES):
+        meant = did_you_mean(str(kind), (*_PARAMETERS, *_TYPES))
+        reading.problem(f"must be one of 'stdio', 'streamable', 'sse'{meant}", "type", subject)
+        kind = None  # the rest is checked all the same
+    kind = _TYPES.get(str(kind), kind) or ("stdio" if "command" in raw else "streamable" if "url" in raw else None)
     if kind is None:
-        reading.problem("needs a command or a url", "", subject)
-        for key in raw:
-            if meant := did_you_mean(key, ("command", "url")):
-                reading.problem(f"unknown key{meant}", key, subject)
+        if len(reading.problems) == before:
+            reading.problem("needs a command or a url", "", subject)
         return
-    kind = _TYPES.get(str(kind), kind)
-    parameters = _PARAMETERS.get(str(kind), frozenset())
-    if parameters:
-        reading.unknown(raw, {"type", *_OWN_KEYS, *parameters, *(["envFile"] if kind == "stdio" else ())}, subject)
+    parameters = _PARAMETERS[str(kind)]
+    reading.unknown(raw, {"type", *_OWN_KEYS, *parameters, *(["envFile"] if kind == "stdio" else ())}, subject)
+    if (advice := _one_text(raw.get("command"))) is not None:
+        reading.warn(advice, "command", subject)
     own = {key: value for key, value in raw.items() if key in _OWN_KEYS}
     server_parameters = {key: value for key, value in raw.items() if key in parameters}
     if kind == "stdio" and raw.get("envFile") is not None:
         _add_variables(server_parameters, raw["envFile"], subject, reading)
-    if reading.add_server({"name": name, "type": kind, **own, "server_parameters": server_parameters}, flat=True):
+    config = {"name": name, "type": kind, **own, "server_parameters": server_parameters}
+    is_right = reading.add_server(config, flat=True)
+    if len(reading.problems) > before:
+        reading.servers = [server for server in reading.servers if server["name"] != name]
+    elif is_right:
         for variable in sorted(set(_FOREIGN_VARIABLE.findall(json.dumps(server_parameters)))):
             reading.warn(f"{variable} has no meaning here and is left as it is", "", subject)
 
@@ -476,3 +508,24 @@ def _add_variables(parameters: dict[str, Any], env_file: object, subject: str, r
         own = parameters.get("env")
         if own is None or isinstance(own, dict):
             parameters["env"] = {**variables, **(own or {})}
+
+
+def _without_slips(raw: dict[str, Any], subject: str, reading: _ConfigFile) -> dict[str, Any]:
+    """The entry with the key that was meant by a mistyped one, so that the rest of it is checked, too."""
+    for key in raw:
+        if near := near_names(key, ("command", "url")):
+            reading.problem(f"unknown key; did you mean {near[0]!r}?", key, subject)
+            return {near[0] if other == key else other: value for other, value in raw.items()}
+    return raw
+
+
+def _one_text(command: object) -> str | None:
+    """What to write for a command that holds its arguments, too. A path may have blanks in it."""
+    if not isinstance(command, str) or command.count(" ") == 0 or "/" in command.split()[0] or "\\" in command:
+        return None
+    try:
+        program, *arguments = shlex.split(command)
+    except ValueError:
+        return None
+    args = json.dumps(arguments, ensure_ascii=False)
+    return f'is a program with its arguments in one text: write {json.dumps(program)}, and "args": {args}'

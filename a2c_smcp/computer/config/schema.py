@@ -51,6 +51,7 @@ _DESCRIPTIONS: Final[Mapping[str, str]] = {
     "questions": "Where questions of its tools are asked: here, at the agent that made the call, or at both places.",
     "share": "What agents may read: all resources and prompts, those that are shown (windows, documents), or none.",
     "poll": "Every how many seconds windows are read, if the server does not say when they change.",
+    "detached": "What becomes of its daemons, and of other processes with a session of their own, when it ends.",
     "auto_apply": "If true, agents may call the tool without a person's yes.",
     "alias": "What agents call the tool.",
     "tags": "Words for agents. With the tag dangerous, the person who confirms a call sees a warning.",
@@ -201,7 +202,7 @@ def _rule() -> Schema:
     names = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
     kinds: dict[str, Schema] = {
         "effect": {"enum": list(EFFECTS)},
-        **dict.fromkeys(("agent", "office", "server", "tool"), names),
+        **dict.fromkeys(("agent", "office", "server", "tool", "reads"), names),
         **{key: {"type": "boolean"} for key in ("read_only", "destructive", "open_world")},
         "args": {"type": "object", "additionalProperties": _conditions()},
         "only_args": {"type": "array", "items": {"type": "string"}},

@@ -12,6 +12,7 @@ from typing import Any
 from a2c_smcp.computer.config.files import SCHEMA_KEY, ConfigFiles, is_flat, read_config_text, shape_of, without_schema
 from a2c_smcp.computer.config.jsonc import LINE_END, JsoncError, Node, NodeMember, scan, value_of
 from a2c_smcp.computer.config.jsonc_edit import TextStyle, indented, line_indent, with_member, without_member
+from a2c_smcp.computer.config.languages import is_json
 from a2c_smcp.computer.config.problems import InvalidConfigError
 from a2c_smcp.errors import BadRequestError
 
@@ -39,7 +40,8 @@ def meaning(name: str, entry: str, file: str = "") -> dict[str, Any]:
     Names of files in it are relative to `file`.
     """
     _object(entry)
-    found = read_config_text(f'{{"mcpServers": {{{json.dumps(name)}: {entry}\n}}}}', file)
+    text = f'{{"mcpServers": {{{json.dumps(name)}: {entry}\n}}}}'
+    found = read_config_text(text, file if is_json(file) else "")
     if found.problems:
         raise InvalidConfigError(found.problems)
     return found.servers[0]
@@ -108,10 +110,10 @@ def remove_server(text: str, name: str, file: str = "") -> str:
 def add_input(text: str, entry: str, file: str = "") -> str:
     """The text with one more input. Servers may refer to it already."""
     _object(entry)
+    before = _read_before(text, file)
     definition = read_config_text(f'{{"mcpServers": {{}}, "inputs": [{entry}\n]}}', file)
     if definition.problems:
         raise InvalidConfigError(definition.problems)
-    before = _read_before(text, file)
     document = _ConfigDocument(text)
     if document.root is None or document.shape not in ("mcpServers", "servers"):
         raise ConfigSpliceError(
@@ -142,7 +144,11 @@ def _object(entry: str) -> Node:
 
 
 def _read_before(text: str, file: str) -> ConfigFiles:
+    if not is_json(file):
+        raise ConfigSpliceError(f"{_named(file)} is not JSON, and only JSON is changed here; change it with an editor")
     found = read_config_text(text, file)
+    if not found.problems and _ConfigDocument(text).shape == "foreign":
+        raise ConfigSpliceError(f"{_named(file)} is written as another program does it; change it there")
     if not found.problems:
         return found
     if _ConfigDocument(text).shape == "empty":

@@ -21,6 +21,7 @@ from a2c_smcp.computer.console.home_api import HomeAPI
 from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import query_field, read_routes, text_field, visitor, write_routes
+from a2c_smcp.computer.console.rules_api import RulesAPI
 from a2c_smcp.computer.console.sight_api import SightAPI
 from a2c_smcp.computer.console.visitors import PageSession
 from a2c_smcp.computer.decisions.book import (
@@ -49,7 +50,12 @@ class ConsoleAPI:
         self._streams: set[FeedResponse] = set()
         self._attendance = BrowserAttendance(computer.decisions)
         self.calls = CallsAPI(computer)
-        self._others = (self.calls, SightAPI(computer), HomeAPI(computer, home or ComputerHome()))
+        self._others = (
+            self.calls,
+            SightAPI(computer),
+            RulesAPI(computer, self.calls),
+            HomeAPI(computer, home or ComputerHome()),
+        )
 
     @property
     def routes(self) -> list[Route]:
@@ -57,7 +63,6 @@ class ConsoleAPI:
         writes = {
             "/answer": self._answer,
             "/refuse-all": self._refuse_all,
-            "/undo-rule": self._undo_rule,
             "/server": self._server,
             "/input": self._input,
         }
@@ -98,12 +103,14 @@ class ConsoleAPI:
         )
 
     async def _decision(self, request: Request) -> Any:
-        """All arguments of a call that waits for its confirmation, with the digest under which they are shown."""
+        """All arguments of a call that waits for its confirmation, with the digest under which they are shown. With
+        `secrets` in the query, no password is hidden.
+        """
         decision_id = query_field(request, "id")
         for decision in self._computer.decisions.pending:
             if decision.id == decision_id and isinstance(decision, Confirmation):
                 # Megabytes are shown: not on the event loop.
-                return await anyio.to_thread.run_sync(_whole_call, decision)
+                return await anyio.to_thread.run_sync(_whole_call, decision, "secrets" in request.query_params)
         raise NotFoundError("this call does not wait any more")
 
     async def _refuse_all(self, request: Request, body: dict[str, Any]) -> Any:
@@ -118,9 +125,6 @@ class ConsoleAPI:
                 self._computer.decisions.answer(text_field(each, "id"), Declined(), by=by, digest=digest)
                 refused += 1
         return {"refused": refused}
-
-    async def _undo_rule(self, request: Request, body: dict[str, Any]) -> None:
-        self._computer.decisions.rules.remove(text_field(body, "id"), by=visitor(request).name)
 
     # --- servers and inputs
 
@@ -159,8 +163,8 @@ class ConsoleAPI:
             self._computer.inputs.clear_value(text_field(body, "id"))
 
 
-def _whole_call(decision: Confirmation) -> Response:
-    return PageResponse({**whole_call_view(decision), "digest": decision.digest})
+def _whole_call(decision: Confirmation, secrets: bool) -> Response:
+    return PageResponse({**whole_call_view(decision, secrets=secrets), "digest": decision.digest})
 
 
 def _answer_of(body: Mapping[str, Any]) -> DecisionAnswer:

@@ -28,6 +28,8 @@ class CallQuery:
     since: float | None = None
     """Not before this time, in seconds since 1970."""
     until: float | None = None
+    reads: bool = False
+    """What agents have read, as the record has it, and no calls."""
 
     def matches(self, ended: EndedCall) -> bool:
         """Whether this call fits the query."""
@@ -55,8 +57,11 @@ def call_query(given: Mapping[str, str]) -> CallQuery:
         raise BadRequestError(f"'outcome' must be one of {', '.join(get_args(CallOutcome))}", {"field": "outcome"})
     if person not in ("", "1"):
         raise BadRequestError("'person' must be 1, or left out", {"field": "person"})
-    times = [_time(given, name) for name in ("since", "until")]
-    return CallQuery(tuple(search.split()), outcome, bool(person), given.get("req_id", ""), *times)
+    if (reads := given.get("reads", "")) not in ("", "1"):
+        raise BadRequestError("'reads' must be 1, or left out", {"field": "reads"})
+    since, until = (_time(given, name) for name in ("since", "until"))
+    words, req_id = tuple(search.split()), given.get("req_id", "")
+    return CallQuery(words, outcome, bool(person), req_id, since, until, reads == "1")
 
 
 def _time(given: Mapping[str, str], name: str) -> float | None:

@@ -92,13 +92,17 @@ class CallsAPI:
         """The next calls that match, newest first. With `before`, an id, those that ended before that call."""
         query, most = call_query(request.query_params), CONSOLE_LIMITS.listed_calls
         before = request.query_params.get("before")
-        calls = self._computer.past_calls(before)
+        calls = iter(()) if query.reads else self._computer.past_calls(before)
         # Megabytes are searched and shown: not on the event loop.
         found = await anyio.to_thread.run_sync(_found, calls, query, most + 1, ended_view)
         if len(found) <= most:
             earlier = self._recorded(query, before)
             found += await self._read_record(_taken, earlier, most + 1 - len(found), recorded_view)
         return {"calls": found[:most], "more": len(found) > most}
+
+    async def recorded_rows(self, most: int) -> list[StoredRow]:
+        """The newest calls of the record that are not in memory any more."""
+        return await self._read_record(_taken, self._recorded(CallQuery()), most, _as_it_is)
 
     def _recorded(self, query: CallQuery, before: str | None = None) -> Iterator[StoredRow]:
         """The calls of the record that are not in memory any more; none if there is no record."""
@@ -123,7 +127,8 @@ class CallsAPI:
         return FeedResponse(self._exported(query), visitor(request), self.exports)
 
     async def _exported(self, query: CallQuery) -> AsyncGenerator[dict[str, Any], None]:
-        calls, earlier = self._computer.past_calls(), self._recorded(query)
+        calls = iter(()) if query.reads else self._computer.past_calls()
+        earlier = self._recorded(query)
         while found := await anyio.to_thread.run_sync(_found, calls, query, 1, export_view):
             yield found[0]
         while found := await self._read_record(_taken, earlier, 100, export_recorded):
@@ -134,7 +139,11 @@ class CallsAPI:
         return await anyio.to_thread.run_sync(read, *args, limiter=self._one_reader)
 
 
-def _taken(rows: Iterator[StoredRow], most: int, view: Callable[[StoredRow], dict[str, Any]]) -> list[dict[str, Any]]:
+def _as_it_is(row: StoredRow) -> StoredRow:
+    return row
+
+
+def _taken(rows: Iterator[StoredRow], most: int, view: Callable[[StoredRow], T]) -> list[T]:
     try:
         return [view(row) for row in islice(rows, most)]
     except RecordFileError as error:

@@ -77,6 +77,9 @@ class PageChanges:
     def add(self, event: ComputerEvent) -> None:
         """Add an event."""
         match event:
+            case RulesChanged(outcome="gone", says=says, denies=denies):
+                self._marked.add(_MARKED[RulesChanged])
+                self._notice("gone", visible(says), denies=denies)
             case _ if type(event) in _MARKED:
                 self._marked.add(_MARKED[type(event)])
             case ServerStatus(server=server):

@@ -1,5 +1,6 @@
-"""What a person decides on, as JSON for the page: the exact call, or a server's question. Nothing is hidden. Pure.
+"""What a person decides on, as JSON for the page: the exact call, or a server's question. Pure.
 
+Passwords and keys of a call are hidden until the person wants to see them; nothing else is.
 A text of somebody else is a list of parts; every second part is an escape. See `shown_text.words`.
 """
 
@@ -20,11 +21,12 @@ from a2c_smcp.computer.decisions.book import (
 from a2c_smcp.computer.decisions.shown_text import (
     ArgumentRow,
     argument_rows,
-    asks_for_secret,
+    card_text,
     has_mixed_scripts,
     visible,
     words,
 )
+from a2c_smcp.utils.secret_shapes import asks_for_secret
 
 __all__ = ["decision_list", "decision_view", "whole_call_view"]
 
@@ -72,6 +74,7 @@ def decision_view(decision: Decision, most: int = _MOST.of_a_card) -> dict[str, 
                 "before": None if before is None else _definition_view(before),
                 "difference": [] if before is None or not before.digest else difference_view(before, definition),
                 "proposal": proposal_view(decision),
+                "reads": decision.reads is not None,
             }
         case Question():
             return {**common, **_question_view(decision)}
@@ -93,9 +96,15 @@ def decision_view(decision: Decision, most: int = _MOST.of_a_card) -> dict[str, 
             }
 
 
-def whole_call_view(decision: Confirmation) -> dict[str, Any]:
-    """All arguments of a call, uncut."""
-    return {"rows": _row_views(argument_rows(decision.call.arguments)), "cut": False}
+def whole_call_view(decision: Confirmation, *, secrets: bool = False) -> dict[str, Any]:
+    """All arguments of a call, uncut, and with its secrets if the person wants to see them."""
+    rows = argument_rows(decision.call.arguments)
+    return _with_hidden({"rows": _row_views(rows, secrets=secrets), "cut": False})
+
+
+def _with_hidden(view: dict[str, Any]) -> dict[str, Any]:
+    """The rows, and whether a secret is hidden in one of them."""
+    return {**view, "hidden": any(row.pop("hidden") for row in view["rows"])}
 
 
 def _call_view(call: WatchedCall) -> dict[str, Any]:
@@ -103,6 +112,8 @@ def _call_view(call: WatchedCall) -> dict[str, Any]:
         "id": call.id,
         "key": [call.server, call.tool],
         "agent": None if call.agent is None else _name_view(call.agent),
+        "claimed": call.agent is not None and call.claimed,
+        "agent_key": None if call.key is None else _name_view(call.key),
         "office": None if call.office is None else _name_view(call.office),
         "server": _name_view(call.server or ""),
         "tool": _name_view(call.tool or call.name),
@@ -131,23 +142,27 @@ def _cut_rows(call: WatchedCall, most_of_all: int) -> dict[str, Any]:
     rows = argument_rows(call.arguments)
     most = max(_MOST.of_a_row_at_least, most_of_all // max(1, len(rows)))
     cut = any(len(row.text) > most or len(row.name) > _MOST.of_a_name for row in rows)
-    return {"rows": _row_views(rows, most, _MOST.of_a_name), "cut": cut}
+    return _with_hidden({"rows": _row_views(rows, most, _MOST.of_a_name), "cut": cut})
 
 
 def _row_views(
-    rows: Sequence[ArgumentRow], most: int | None = None, most_of_name: int | None = None
+    rows: Sequence[ArgumentRow], most: int | None = None, most_of_name: int | None = None, *, secrets: bool = False
 ) -> list[dict[str, Any]]:
     escapes = max(_MOST.escapes_at_least, _MOST.escapes // max(1, len(rows)))
-    return [_row_view(row, most, most_of_name, escapes) for row in rows]
+    return [_row_view(row, most, most_of_name, escapes, secrets) for row in rows]
 
 
-def _row_view(row: ArgumentRow, most: int | None, most_of_name: int | None, escapes: int) -> dict[str, Any]:
-    shown, name = row.text[:most], row.name[:most_of_name]
-    rest = row.text[len(shown) :]
+def _row_view(
+    row: ArgumentRow, most: int | None, most_of_name: int | None, escapes: int, secrets: bool
+) -> dict[str, Any]:
+    said, name = row.text[:most], row.name[:most_of_name]
+    rest = row.text[len(said) :]
+    shown = said if secrets else card_text(row, said)
     return {
         "name": words(name, escapes),
         "text": words(shown, escapes),
         "is_text": row.is_text,
+        "hidden": shown != said,
         "more_lines": rest.count("\n") + bool(rest),
         "more": len(rest) + len(row.name) - len(name),
     }

@@ -34,6 +34,7 @@ class ConsoleLimits:
     settle_seconds: float = 0.01  # between events that belong together, such as a call's end and its server's state
     calls: int = 32  # calls of the console itself that run
     listed_calls: int = 100  # ended calls in one answer or message; the page asks for older ones
+    replayed_calls: int = 1000  # past calls against which a rule is tested
     exports: int = 2  # exports that are under way
     page_characters: int = 400_000  # of a page of a document, rendered
     pages: int = 50  # pages of a document in one answer

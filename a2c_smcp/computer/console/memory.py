@@ -17,6 +17,7 @@ from a2c_smcp.computer.console.device_proofs import is_public_key
 from a2c_smcp.computer.console.devices import Device
 from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.utils.replacing import replace_file
+from a2c_smcp.utils.state_folder import make_private_folder
 from a2c_smcp.utils.system import IS_UNIX
 
 __all__ = ["ConsoleMemory", "NoMemoryError", "Remembered"]
@@ -94,8 +95,7 @@ class ConsoleMemory:
 
 
 def _make_private(folder: Path) -> None:
-    for each in (folder.parent, folder):  # `mode` does not apply to parents that a call makes
-        each.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(folder)
     if IS_UNIX and folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
 

@@ -21,9 +21,10 @@ from a2c_smcp.computer.config.splice import meaning
 from a2c_smcp.computer.config.writer import ConfigWriter, FileChange, StoredEntry
 from a2c_smcp.computer.console.pasted import Pasted, read_paste
 from a2c_smcp.computer.decisions.shown_text import visible
-from a2c_smcp.computer.mcp_clients.masking import MASK, masked_url
+from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import BadRequestError, NotFoundError, SMCPError
+from a2c_smcp.utils.secret_shapes import MASK
 
 __all__ = ["ServerChanges"]
 

@@ -13,7 +13,6 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.computer.console.markdown import to_html
 from a2c_smcp.computer.console.requests import number_field, query_field, read_routes
-from a2c_smcp.computer.console.rule_views import rule_view
 from a2c_smcp.computer.console.views import table_view, tool_view
 from a2c_smcp.computer.decisions.shown_text import as_text, visible
 from a2c_smcp.computer.finder.organize import file_name
@@ -46,15 +45,7 @@ class SightAPI:
         servers = self._computer.tool_servers
         tools = [tool_view(tool, servers.get(tool["name"], "")) for tool in self._computer.get_available_tools()]
         conflicts = [{"tools": each.tool_names, "servers": each.servers} for each in self._computer.tool_conflicts]
-        return {"tools": tools, "conflicts": conflicts, **self._rules()}
-
-    def _rules(self) -> dict[str, Any]:
-        rules, asleep = self._computer.decisions.rules, self._computer.sleeping_rules()
-        return {
-            "rules": [rule_view(listed, is_asleep=listed.rule.id in asleep) for listed in rules.listed()],
-            "rules_file": None if rules.file is None else str(rules.file),
-            "rules_problem": rules.problem,
-        }
+        return {"tools": tools, "conflicts": conflicts}
 
     async def _desktop(self, request: Request) -> Any:
         windows = [desktop.partition("\n\n") for desktop in await self._computer.get_desktop()]

@@ -17,6 +17,7 @@ from a2c_smcp.computer.watching.events import OfficeStatus, ServerStatus
 from a2c_smcp.computer.watching.snapshot import ComputerSnapshot
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.json_sizes import is_deeper
+from a2c_smcp.utils.secret_shapes import hidden
 
 __all__ = [
     "call_view",
@@ -36,12 +37,16 @@ _IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"
 
 
 def call_view(call: WatchedCall, most: int | None = CONSOLE_LIMITS.preview_characters) -> dict[str, Any]:
-    """Who calls which tool, with at most `most` characters of the arguments."""
+    """Who calls which tool, with at most `most` characters of the arguments. In lists, secrets are hidden; a call that
+    is opened has them.
+    """
     arguments, cut = (as_text(call.arguments), False) if most is None else text_start(call.arguments, most)
+    arguments = arguments if most is None else hidden(arguments)
     return {
         "id": call.id,
         "req_id": call.req_id,
         "agent": None if call.agent is None else visible(call.agent),
+        "claimed": call.agent is not None and call.claimed,
         "server": call.server,
         "tool": visible(call.tool or call.name),
         "name": call.name,
@@ -73,6 +78,7 @@ def ended_view(ended: EndedCall) -> dict[str, Any]:
         "outcome": ended.outcome,
         "verdict": ended.verdict,
         "decided_by": ended.decided_by,
+        "rule": ended.how.rule,
         "text": text[: CONSOLE_LIMITS.preview_characters],
     }
 
@@ -95,6 +101,8 @@ def export_view(ended: EndedCall) -> dict[str, Any]:
         "id": call.id,
         "req_id": call.req_id,
         "agent": call.agent,
+        "key": call.key,
+        "claimed": call.agent is not None and call.claimed,
         "server": call.server,
         "tool": call.tool,
         "name": call.name,
@@ -170,6 +178,7 @@ def office_view(office: OfficeStatus) -> dict[str, Any]:
         "name": office.name,
         "reason": None if office.reason is None else visible(office.reason),
         "final": office.final,
+        "since": office.since,
     }
 
 

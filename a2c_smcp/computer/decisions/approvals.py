@@ -1,6 +1,5 @@
 """Decides whether a tool call runs, needs a person's yes, or is refused. It asks nobody itself."""
 
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -12,8 +11,6 @@ from a2c_smcp.errors import ToolConfirmationError
 from a2c_smcp.types import TOOL_NAME
 
 __all__ = [
-    "CALLING_AGENT",
-    "CALLING_OFFICE",
     "Approval",
     "AskPerson",
     "RefusalOutcome",
@@ -25,11 +22,6 @@ __all__ = [
     "decided_before",
     "denied",
 ]
-
-#: The agent that made the call of this task; unset if no agent did.
-CALLING_AGENT: Final[ContextVar[str]] = ContextVar("calling_agent")
-#: The office that the call came from; unset if it came from none.
-CALLING_OFFICE: Final[ContextVar[str]] = ContextVar("calling_office")
 
 #: Why a call did not run, as an agent reads it beside the code 4005.
 RefusalOutcome: TypeAlias = Literal["nobody", "unanswered", "refused", "rule"]

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from a2c_smcp.computer.calls.log import WatchedCall, digest_of
 from a2c_smcp.computer.mcp_clients.masking import input_view
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
+from a2c_smcp.computer.rules.reads import RuledRead
 from a2c_smcp.errors import BadRequestError, NotFoundError
 from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.bounded import BoundedDict
@@ -132,6 +133,8 @@ class Confirmation:
     """The tool that a rule was made for, if it has changed since. It is empty if nobody remembers that tool."""
     asked_by: str | None = None
     """The rule that says that a person must be asked, by its id."""
+    reads: RuledRead | None = None
+    """What an agent wants to read. Then the `call` stands for the read, and no tool runs."""
 
     @property
     def digest(self) -> str:
@@ -160,6 +163,8 @@ class Question:
     """The call that it belongs to; `None` if that is not certain."""
     calls: tuple[WatchedCall, ...]
     """The calls that ran on the server when it asked. The question belongs to one of them."""
+    key: str | None = None
+    """The server's own name for the question, which people are not shown."""
 
     @property
     def digest(self) -> str:

@@ -16,7 +16,8 @@ from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 __all__ = ["ConfirmCallback", "confirming", "resolving"]
 
 #: Called with `(req_id, server, tool, params)`. If it returns `True`, the call runs. If no person answers, it raises
-#: `TimeoutError`. If it is not async, it runs in a thread. Just before the call's deadline it is cancelled.
+#: `TimeoutError`. If it is not async, it runs in a thread. Just before the call's deadline it is cancelled. For a read
+#: that a rule asks about, the tool is `read window` or the like.
 ConfirmCallback: TypeAlias = Callable[[str, SERVER_NAME, TOOL_NAME, dict[str, Any]], bool | Awaitable[bool]]
 
 
@@ -26,7 +27,8 @@ def confirming(callback: ConfirmCallback) -> AskHandler:
     async def ask(decision: Decision) -> DecisionAnswer | None:
         assert isinstance(decision, Confirmation)
         call = decision.call
-        asking = partial(callback, call.req_id, call.server or "", call.tool or "", dict(call.arguments))
+        tool = call.name if decision.reads is not None else call.tool or ""
+        asking = partial(callback, call.req_id, call.server or "", tool, dict(call.arguments))
         try:
             if inspect.iscoroutinefunction(callback):
                 answer: object = asking()

@@ -28,7 +28,7 @@ __all__ = ["QuestionDesk"]
 
 
 class QuestionDesk:
-    """The `Asker` of a Computer's MCP servers."""
+    """The `PersonAsker` of a Computer's MCP servers."""
 
     def __init__(self, decisions: DecisionStore) -> None:
         self._decisions = decisions
@@ -70,6 +70,7 @@ class QuestionDesk:
             expires=expires,
             caller=None if caller is None else (caller.name, caller.ask),
             is_here=is_here,
+            key=question.key,
         )
 
     def done(self, question: ServerQuestion) -> None:

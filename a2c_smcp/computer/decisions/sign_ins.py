@@ -8,9 +8,9 @@ from typing import Any
 from a2c_smcp.computer.decisions.book import Accepted, AlreadyDecidedError, MissingSignIn, Outcome, Resolution
 from a2c_smcp.computer.decisions.store import DecisionStore
 from a2c_smcp.computer.sign_in.asking import SignInPrompt
-from a2c_smcp.computer.sign_in.errors import SignInError
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.oidc.redirects import CameBack, RedirectError, came_back
+from a2c_smcp.oidc.sign_in_errors import SignInError
 
 __all__ = ["BROWSER_CAME_BACK", "SignInDesk"]
 

@@ -21,6 +21,7 @@ from typing import Any, Final, Self, TypeAlias
 
 import anyio
 
+from a2c_smcp.computer.asker import Asker
 from a2c_smcp.computer.calls.log import WatchedCall
 from a2c_smcp.computer.decisions.book import (
     KINDS,
@@ -45,6 +46,7 @@ from a2c_smcp.computer.decisions.book import (
 from a2c_smcp.computer.decisions.made_rules import made_rule, ruled_call
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.rules.deciding import RuleVerdict
+from a2c_smcp.computer.rules.reads import RuledRead
 from a2c_smcp.computer.rules.rule import Rule
 from a2c_smcp.computer.rules.store import RuleChange, RuleStore
 from a2c_smcp.computer.watching.events import (
@@ -249,12 +251,15 @@ class DecisionStore:
 
     def _rules_changed(self, change: RuleChange) -> None:
         """Decide the pending calls that a rule covers now. The call itself asks the rules once more."""
-        self._on_event(RulesChanged(change.outcome, change.rule, change.says, change.by))
+        self._on_event(RulesChanged(change.outcome, change.rule, change.says, change.by, change.denies))
         for pending in self._book.pending:
             decision = pending.decision
             if not isinstance(decision, Confirmation) or pending.resolution is not None:
                 continue
-            verdict = self.rules.likely(ruled_call(decision.call, decision.definition))
+            if decision.reads is not None:
+                verdict = self.rules.likely_read(decision.reads)
+            else:
+                verdict = self.rules.likely(ruled_call(decision.call, decision.definition))
             if verdict is not None and verdict.effect != "ask":
                 outcome = Outcome.ACCEPTED if verdict.effect == "allow" else Outcome.DECLINED
                 self._settle(pending, Resolution(outcome, RULE, reason=verdict.rule.reason, rule=verdict.rule.id))
@@ -278,9 +283,11 @@ class DecisionStore:
         *,
         expires: float = math.inf,
         verdict: RuleVerdict | None = None,
+        reads: RuledRead | None = None,
     ) -> Resolution:
         """Wait for a person to say whether this call may run. `definition` is the tool's description, which is
-        shown. `verdict` is that of the rule that asks, if one does.
+        shown. `verdict` is that of the rule that asks, if one does. `reads` is what an agent wants to read, if the call
+        only stands for that.
 
         At `expires`, by the loop's clock, the decision ends `UNANSWERED`. If nobody can answer, it ends so at once.
         Cancelling the task that waits withdraws the decision.
@@ -288,7 +295,7 @@ class DecisionStore:
         before, asked_by = self.seen_by(verdict), None if verdict is None else verdict.rule.id
         return await self._ask(
             "confirmation",
-            lambda key, at, until: Confirmation(key, at, until, call, definition, before, asked_by),
+            lambda key, at, until: Confirmation(key, at, until, call, definition, before, asked_by, reads),
             None,
             expires,
         )
@@ -306,6 +313,7 @@ class DecisionStore:
         expires: float = math.inf,
         caller: tuple[str, AskHandler] | None = None,
         is_here: bool = True,
+        key: str | None = None,
     ) -> Resolution:
         """Wait for the person's answer to a server's question. `check` raises for a value that does not fit.
 
@@ -315,7 +323,7 @@ class DecisionStore:
         asked = None if caller is None else Attendance(self, caller[0], frozenset({"question"}), caller[1])
         return await self._ask(
             "question",
-            lambda key, at, until: Question(key, at, until, server, message, schema, url, call, calls),
+            lambda id, at, until: Question(id, at, until, server, message, schema, url, call, calls, key),
             check,
             expires,
             asked,
@@ -463,6 +471,7 @@ class DecisionStore:
             )
         elif isinstance(decision, Question) and pending.caller is not None:
             about = decision.id if decision.call is None else decision.call.id
-            who, outcome = pending.caller.name, resolution.outcome.value
-            self._on_event(QuestionPassedOn(about, decision.server, who, outcome, decision.message))
+            asker = (decision.call and decision.call.asker) or Asker(pending.caller.name)
+            said = (asker.name, resolution.outcome.value, decision.message)
+            self._on_event(QuestionPassedOn(about, decision.server, *said, asker.office, asker.key, asker.is_claimed))
         return resolution

@@ -98,13 +98,15 @@ class FinderAggregator:
             if document.summary is not None
         ]
 
-    def note(self) -> str:
-        """What the catalogues of the servers say of themselves: a line for each catalogue that says something."""
+    def note(self, may_tell: Callable[[SERVER_NAME, str], bool] = lambda _server, _host: True) -> str:
+        """What the catalogues of the servers say of themselves: a line for each catalogue that says something, and of
+        whose server and host we `may_tell`.
+        """
         notes = (
             f"{server}: {' '.join(cut(note, 500).split())}"
             for server, shelf in self._shelves.items()
-            for note in shelf.notes.values()
-            if note.strip()
+            for host, note in shelf.notes.items()
+            if note.strip() and may_tell(server, host)
         )
         return cut("\n".join(islice(notes, 20)), 4000)
 

@@ -31,6 +31,7 @@ __all__ = [
     "clashes",
     "merge_meta",
     "smcp_tool",
+    "with_server_names",
 ]
 
 _OWN_KEYS: Final = (TOOL_META_MARKER, ANNOTATION_KEY, TITLE_KEY, ICONS_KEY, META_KEY, SERVER_KEY, RULE_KEY)
@@ -196,8 +197,19 @@ def _smcp_meta(shown: ShownTool) -> dict[str, AttributeValue]:
     for key, extra in ((ICONS_KEY, icons), (META_KEY, own)):
         if extra and len(text := _json(extra)) <= _LONGEST_EXTRA:
             meta[key] = text
-    meta[SERVER_KEY] = shown.server
     return meta
+
+
+def with_server_names(tools: Iterable[SMCPTool], servers: Mapping[TOOL_NAME, SERVER_NAME]) -> list[SMCPTool]:
+    """The tools with the name of each one's server, for agents that ask for it. A tool whose server is not known any
+    more stays as it is.
+    """
+    return [
+        {**tool, "meta": {**(tool.get("meta") or {}), SERVER_KEY: server}}
+        if (server := servers.get(tool["name"])) is not None
+        else tool
+        for tool in tools
+    ]
 
 
 def _attribute(value: Any) -> AttributeValue:

@@ -8,8 +8,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeedTimings, ServerChange
-from a2c_smcp.computer.mcp_clients.elicitation.asking import Asker
+from a2c_smcp.computer.mcp_clients.elicitation.asking import PersonAsker
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, StdioServerConfig
+from a2c_smcp.computer.mcp_clients.pipes.guardian import Guardian
 from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.probe import ProbeTimeouts
 from a2c_smcp.computer.mcp_clients.server_state import StateChange
@@ -91,10 +92,12 @@ class ConnectionOptions:
     timings: Timings = field(default_factory=Timings)
     redaction: Redaction = field(default_factory=Redaction)
     """Takes secrets out of everything that is said about a server: errors, reasons, stderr lines."""
-    asker: Asker | None = None
+    asker: PersonAsker | None = None
     """Puts the server's questions to a person. Without one nobody is asked."""
     ways: Mapping[SERVER_NAME, "ServerWay"] = field(default_factory=dict)
     """Servers that are reached in another way than their configs say."""
+    guardian: Guardian | None = None
+    """Starts the processes of stdio servers. Without it they are children of this process."""
     sign_ins: SignIns | None = None
     """The sign-ins at remote servers. Without it no server is signed in to."""
 

@@ -129,6 +129,8 @@ class MCPServerManager:
         self._turns.begin(names, self._options.timings.order)
         try:
             async with anyio.create_task_group() as tasks:
+                if self._options.guardian is not None:
+                    tasks.start_soon(self._options.guardian.swept)
                 for name in names:
                     tasks.start_soon(self._start_by_itself, name)
         finally:
@@ -153,6 +155,8 @@ class MCPServerManager:
             vrl, self._vrl = self._vrl, None
             if vrl is not None:
                 await vrl.aclose()
+            if self._options.guardian is not None:
+                await self._options.guardian.aclose()
             await asyncio.to_thread(self._remembered.save)
 
     async def _stop_in_turn(self, name: SERVER_NAME) -> None:

@@ -13,10 +13,10 @@ from a2c_smcp.computer.mcp_clients.model import (
 )
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
 from a2c_smcp.smcp import GetComputerConfigRet
+from a2c_smcp.utils.secret_shapes import MASK
 
-__all__ = ["MASK", "OAUTH_SECRETS", "config_view", "input_view", "masked_url", "server_view"]
+__all__ = ["OAUTH_SECRETS", "config_view", "input_view", "masked_url", "server_view"]
 
-MASK: Final = "***"
 #: The keys of `oauth` that hold secrets.
 OAUTH_SECRETS: Final = frozenset({"client_secret", "private_key", "assertion", "id_token", "exchange_client_secret"})
 _PROTECTED: Final = re.compile("\ue000(\\d+)\ue000")

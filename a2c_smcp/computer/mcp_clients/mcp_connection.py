@@ -10,6 +10,7 @@ from typing import Any
 from mcp_types import CallToolResult, Implementation, ReadResourceResult, Request, ServerCapabilities, Tool
 
 from a2c_smcp.computer.calls.progress import CallProgress
+from a2c_smcp.computer.mcp_clients.elicitation.asking import NO_MODES, QuestionMode
 from a2c_smcp.computer.mcp_clients.item_lists import ItemKind, ItemList
 from a2c_smcp.computer.mcp_clients.kept_server import KeptServer
 from a2c_smcp.computer.mcp_clients.mcp_session import MCPSession
@@ -77,9 +78,14 @@ class MCPConnection(KeptServer):
         """
         return await self._serving().read_resource(uri, timeout, meta)
 
-    async def ask(self, request: Request[Any, Any], timeout: float | None = None) -> dict[str, Any]:
-        """The result of another request, as the server sent it. Raises as `read_resource`."""
-        return await self._serving().ask(request, timeout)
+    async def ask(
+        self, request: Request[Any, Any], timeout: float | None = None, modes: frozenset[QuestionMode] = NO_MODES
+    ) -> dict[str, Any]:
+        """The result of another request, as the server sent it. Raises as `read_resource`.
+
+        With `modes`, a server of 2026-07-28 may answer with questions of these kinds.
+        """
+        return await self._serving().ask(request, timeout, modes)
 
     def subscribe(self, uris: Iterable[str]) -> None:
         """Set the resources whose content is watched, now and after every restart."""
@@ -119,6 +125,11 @@ class MCPConnection(KeptServer):
         for part in name.split("."):
             found = getattr(found, part, None)
         return bool(found)
+
+    @property
+    def asks_agents(self) -> bool:
+        """Whether its questions may go to the agent."""
+        return self.config.questions in ("agent", "both")
 
     @property
     def share(self) -> Share:

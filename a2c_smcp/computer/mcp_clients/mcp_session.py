@@ -14,6 +14,7 @@ from mcp.client.client import Client
 from mcp_types import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
     CallToolResult,
     PaginatedResult,
     ReadResourceResult,
@@ -26,7 +27,8 @@ from pydantic import ConfigDict, ValidationError
 from a2c_smcp.computer.calls.progress import CallProgress
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
 from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions
-from a2c_smcp.computer.mcp_clients.elicitation.asking import Questions
+from a2c_smcp.computer.mcp_clients.elicitation.asking import NO_MODES, QuestionMode, Questions
+from a2c_smcp.computer.mcp_clients.elicitation.declaring import ANSWERED_KEY
 from a2c_smcp.computer.mcp_clients.item_lists import ItemList
 from a2c_smcp.computer.mcp_clients.mcp_internals import says_gone
 from a2c_smcp.computer.mcp_clients.pipes.dispatcher import InvalidAnswerError
@@ -43,6 +45,7 @@ from a2c_smcp.errors import (
     ToolExecutionError,
     ToolExecutionTimeoutError,
 )
+from a2c_smcp.results import REQUIRED_MARKER
 
 __all__ = ["MCPSession"]
 
@@ -137,7 +140,7 @@ class MCPSession:
             raise self._failed(f"tool {name} answered with something that is not an MCP result") from error
         except MCPError as error:
             said = error.message + self._advise(self, error)
-            raise self._too_large(error) or self._failed(said, mcp_code=error.code) from None
+            raise self._too_large(error) or self._failed(said, mcp_code=error.code, **_required_by(error)) from None
         except RuntimeError as error:  # a result that breaks the output schema; the first line says how
             raise self._failed(str(error).partition("\n")[0]) from error
 
@@ -175,11 +178,16 @@ class MCPSession:
     ) -> ReadResourceResult:
         return await self._ask(self._requests.read_resource(uri, meta), timeout)
 
-    async def ask(self, request: Request[Any, Any], timeout: float | None) -> dict[str, Any]:
-        """The result of a request as the server sent it. mcp has checked it."""
+    async def ask(
+        self, request: Request[Any, Any], timeout: float | None, modes: frozenset[QuestionMode] = NO_MODES
+    ) -> dict[str, Any]:
+        """The result of a request as the server sent it, which mcp has checked; or its questions of these `modes`."""
+        modes = modes if self.is_modern else NO_MODES
+        if modes:
+            request.params.meta = {**(request.params.meta or {}), ANSWERED_KEY: sorted(modes)}
         said = await self._ask(self.client.session.send_request(request, _AsSent), timeout)
         fields = dict(said.model_extra or {})
-        if fields.pop("resultType", None) == "input_required":
+        if fields.pop("resultType", None) == "input_required" and not modes:
             raise MCPError(INTERNAL_ERROR, "the server wants to ask something first, and nobody is asked here")
         return {**fields, "_meta": dict(said.meta)} if said.meta else fields
 
@@ -280,6 +288,14 @@ class MCPSession:
             self.end("ended the connection")
         # When a session is over, mcp raises a RuntimeError: its client was closed.
         return is_gone or (isinstance(error, RuntimeError) and self.ending is not None)
+
+
+def _required_by(error: MCPError) -> dict[str, list[str]]:
+    """The capabilities that a server wants of its client: few, and with plain names."""
+    data = error.data if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY else None
+    required = data.get("requiredCapabilities") if isinstance(data, Mapping) else None
+    names = [name for name in required if name.isidentifier()][:10] if isinstance(required, Mapping) else []
+    return {REQUIRED_MARKER: names} if names else {}
 
 
 def _expire(limit: asyncio.Timeout) -> None:

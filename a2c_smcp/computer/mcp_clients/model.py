@@ -301,7 +301,7 @@ class BaseServerConfig(_Written):
     # Not `name` and `type`: they are needed before any input is asked for.
     _stood_for = field_validator(
         *("disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl"),
-        *("tool_prefix", "protocol", "start_timeout", "share", "poll", "questions", "server_parameters"),
+        *("tool_prefix", "protocol", "start_timeout", "share", "poll", "questions", "detached", "server_parameters"),
         mode="wrap",
         check_fields=False,
     )(_or_placeholder)
@@ -309,6 +309,10 @@ class BaseServerConfig(_Written):
 
 class StdioServerConfig(BaseServerConfig):
     type: Literal["stdio"]
+    detached: Literal["end", "keep"] | None = None
+    """Our own key: what becomes of processes with sessions of their own, such as daemons, when the server ends. If it
+    is unset, they end, too.
+    """
     server_parameters: StdioParameters
 
 
@@ -491,8 +495,8 @@ def wire_server(config: MCPServerConfig) -> dict[str, Any]:
     """The config in the full shape of the protocol. Durations are ISO 8601; our own keys are there only if set."""
     # `warnings=False`: in a config as written a text may stand where a bool or a duration is declared.
     data = config.model_dump(mode="json", warnings=False)
-    for key in ("tool_prefix", "protocol", "start_timeout", "share", "poll", "questions", "bundle_id"):
-        if data[key] is None:
+    for key in ("tool_prefix", "protocol", "start_timeout", "share", "poll", "questions", "bundle_id", "detached"):
+        if data.get(key, "") is None:
             del data[key]
     parameters = data["server_parameters"]
     if isinstance(parameters, dict) and (oauth := parameters.pop("oauth", None)) is not None:

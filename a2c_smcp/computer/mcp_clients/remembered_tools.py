@@ -11,6 +11,7 @@ from pathlib import Path
 
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 from a2c_smcp.utils.replacing import replace_file
+from a2c_smcp.utils.state_folder import make_private_folder
 
 __all__ = ["RememberedTools"]
 
@@ -43,7 +44,7 @@ class RememberedTools:
         if self._file is None or names == self._saved:
             return
         try:
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self._file.parent)
             replace_file(self._file, json.dumps(names).encode())
             self._saved = names
         except OSError as error:

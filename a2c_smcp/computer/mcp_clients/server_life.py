@@ -3,6 +3,7 @@ of restarts.
 """
 
 import math
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -26,8 +27,8 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
     ping,
 )
 from a2c_smcp.computer.mcp_clients.mcp_session import MCPSession
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
-from a2c_smcp.computer.mcp_clients.pipes.process import describe_exit
+from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, StdioServerConfig
+from a2c_smcp.computer.mcp_clients.pipes.process import withheld_advice
 from a2c_smcp.computer.mcp_clients.restarts import LifeEnd, end_reason, with_last_words
 from a2c_smcp.computer.mcp_clients.task_calls import TaskNews
 from a2c_smcp.computer.mcp_clients.transports import ServerTransport
@@ -65,7 +66,7 @@ class ServerLife:
         self._session: MCPSession | None = None
         quote = options.redaction.quote
         self._feed = ChangeFeed(config.name, hooks.on_change, self._timings.feed, watched, quote)
-        self._questions = Questions(config.name, options.asker, options.redaction, config.questions or "here")
+        self._questions = Questions(config.name, options.asker, options.redaction.known, config.questions or "here")
         self._tasks = TaskNews()
         self.transport = ServerTransport(
             config, options, on_stderr=hooks.on_stderr, probe=mode == AUTO, declares=self._questions.declares
@@ -209,9 +210,8 @@ class ServerLife:
             return LifeEnd(WANTS_SIGN_IN, lasted, needs_sign_in=True)
         if lasted is not None and session is not None and session.has_retired:
             return LifeEnd(session.ending or "", lasted, is_planned=True)
-        exit_code = process.exit_code if process is not None and has_ended else None
         reason = end_reason(
-            None if exit_code is None else describe_exit(exit_code),
+            process.exit_reason if process is not None and has_ended else None,
             self.transport.describe(failure),
             session.ending if session is not None else None,
             self._timings.start_of(self._config),
@@ -219,4 +219,7 @@ class ServerLife:
         if lasted is not None:
             return LifeEnd(self.explain(reason), lasted)
         wants_old = self._mode == AUTO and self.pid is not None and (has_ended or self._is_stuck)
-        return LifeEnd(self.explain(reason), None, wants_old, is_lasting=self.transport.is_lasting(failure))
+        reason = self.explain(reason)
+        if isinstance(self._config, StdioServerConfig):
+            reason += withheld_advice(reason, self._config.server_parameters, os.environ)
+        return LifeEnd(reason, None, wants_old, is_lasting=self.transport.is_lasting(failure))

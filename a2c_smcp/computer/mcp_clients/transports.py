@@ -45,11 +45,11 @@ from a2c_smcp.computer.mcp_clients.probe import Probe
 from a2c_smcp.computer.mcp_clients.resource_lists import Pages
 from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
 from a2c_smcp.computer.sign_in.challenges import Challenge
-from a2c_smcp.computer.sign_in.errors import IssuerSilentError
 from a2c_smcp.computer.sign_in.server_sign_in import BearerAuth, ServerSignIn
 from a2c_smcp.computer.sign_in.watched_requests import WatchedRequest
 from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.errors import PayloadTooLargeError
+from a2c_smcp.oidc.sign_in_errors import IssuerSilentError
 from a2c_smcp.utils.system import IS_UNIX
 from a2c_smcp.wire import codec
 
@@ -117,6 +117,8 @@ class ServerTransport:
                 redaction=options.redaction,
                 probe=Probe(options.timings.probe, lambda: self.on_stuck()) if probe else None,
                 max_message=options.max_message,
+                guardian=options.guardian,
+                keeps_detached=config.detached == "keep",
             )
             return self.process
         largest = largest_answer(options.max_message)
@@ -245,7 +247,9 @@ def _described(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, FileNotFoundError) and error.filename:
-        return f"{str(error.filename)!r} is not found"
+        name = str(error.filename)
+        advice = "; write the program alone into command, and the rest into args" if " " in name else ""
+        return f"{name!r} is not found{advice}"
     text = str(error)
     return type(error).__name__ if not text or "://" in text else f"{type(error).__name__}: {text}"
 

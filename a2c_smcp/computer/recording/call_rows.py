@@ -7,18 +7,18 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from a2c_smcp.computer.asker import Asker
 from a2c_smcp.computer.calls.log import LoggedCall, sorted_json
-from a2c_smcp.computer.mcp_clients.masking import MASK
 from a2c_smcp.record.rows import RecordRow, body_text
 from a2c_smcp.results import text_of, to_wire
 from a2c_smcp.utils.json_sizes import CUT_MARK, Budget
-from a2c_smcp.utils.secret_names import ARGUMENT_LIKE_A_SECRET
+from a2c_smcp.utils.secret_shapes import MASK, follows_secret_option, is_named_like_a_secret, named_value
 from a2c_smcp.utils.text import cut
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-__all__ = ["CALL", "MOST_ARGUMENTS", "MOST_RESULT", "RUNNING", "call_row", "masked", "running_row"]
+__all__ = ["CALL", "MOST_ARGUMENTS", "MOST_RESULT", "RUNNING", "call_row", "masked", "running_row", "vouched"]
 
 #: The kinds of rows: a call that has ended, and one that runs when the record is written.
 CALL: Final = "call"
@@ -60,7 +60,7 @@ def call_row(
 def _row(
     at: int, kind: str, call: LoggedCall, redact: Callable[[str], str], outcome: str, more: dict[str, Any]
 ) -> RecordRow:
-    how = call.how
+    how, asker = call.how, call.asker
     said = {
         "req_id": call.req_id,
         "name": None if call.name == call.tool else call.name,
@@ -69,14 +69,21 @@ def _row(
         "place": how.place,
         "rule": how.rule,
         **more,
+        **vouched(asker),
     }
-    names = (call.id, call.office or "", call.agent or "", call.server or "", call.tool or "", outcome, how.by)
+    who = ("", "") if asker is None else (asker.office, asker.name)
+    names = (call.id, *who, call.server or "", call.tool or "", outcome, how.by)
     return RecordRow(at, kind, *names, body=body_text(said))
 
 
+def vouched(asker: Asker | None) -> dict[str, Any]:
+    """What a row says of the name in its column `agent`: the key, and whether the name is only claimed."""
+    return {} if asker is None else {"key": asker.key, "claimed": asker.is_claimed}
+
+
 def masked(value: Any, redact: Callable[[str], str], most: int) -> Any:
-    """A JSON value without known secrets and without the values of fields that are named like one, cut to about `most`
-    bytes.
+    """A JSON value without secrets: `redact` takes them out of a text, and the values of fields that are named like one
+    are masked. It is cut to about `most` bytes.
     """
     return _masked(value, redact, Budget(most), 0)
 
@@ -96,22 +103,23 @@ def _masked(value: Any, redact: Callable[[str], str], room: Budget, depth: int) 
     if isinstance(value, Mapping):
         return _masked_object(value, redact, room, depth)
     items: list[Any] = []
-    for child in value:
+    for at, child in enumerate(value):
         if room.left <= 0:
             items.append(f"{CUT_MARK} ({len(value) - len(items)} more)")
             break
-        items.append(_masked(child, redact, room, depth + 1))
+        items.append(MASK if follows_secret_option(value, at) else _masked(child, redact, room, depth + 1))
     return items
 
 
 def _masked_object(value: Mapping[Any, Any], redact: Callable[[str], str], room: Budget, depth: int) -> dict[str, Any]:
     copy: dict[str, Any] = {}
+    secret = named_value(value)
     for key, child in value.items():
         if room.left <= 0:
             copy[CUT_MARK] = f"{len(value) - len(copy)} more"
             break
         name = cut(redact(str(key)), 200)
         room.left -= len(name)
-        is_secret = not isinstance(child, bool | None) and ARGUMENT_LIKE_A_SECRET.search(name)
+        is_secret = not isinstance(child, bool | None) and (name == secret or is_named_like_a_secret(name))
         copy[name] = MASK if is_secret else _masked(child, redact, room, depth + 1)
     return copy

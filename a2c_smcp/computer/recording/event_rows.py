@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 from a2c_smcp.computer.calls.log import WatchedCall
 from a2c_smcp.computer.decisions.approvals import decided_at
 from a2c_smcp.computer.decisions.book import Confirmation, Decision, MissingInput, MissingSignIn, Question
+from a2c_smcp.computer.recording.call_rows import vouched
 from a2c_smcp.computer.watching.events import (
     ComputerEvent,
     DecisionAsked,
@@ -69,11 +70,12 @@ def _asked(at: int, decision: Decision, redact: Callable[[str], str]) -> RecordR
     match decision:
         case Confirmation(call=call):
             row = _with_call(row, call)
-            said |= {"digest": decision.digest}
+            said |= {"digest": decision.digest, **vouched(call.asker)}
         case Question():
             row = row._replace(server=decision.server)
             if decision.call is not None:
                 row = _with_call(row, decision.call)
+                said |= vouched(decision.call.asker)
             url = None if decision.url is None else place_of(decision.url)
             said |= {"message": _text(decision.message, redact), "url": _text(url, redact)}
         case MissingInput():

@@ -3,13 +3,15 @@
 import asyncio
 import os
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from a2c_smcp import __version__
-from a2c_smcp.computer.calls.log import LoggedCall, weight_of_content
+from a2c_smcp.computer.calls.log import HowDecided, LoggedCall, weight_of_content
 from a2c_smcp.computer.recording.call_rows import MOST_RESULT, call_row, running_row
 from a2c_smcp.computer.recording.event_rows import RECORDED, about_of, event_row
+from a2c_smcp.computer.recording.read_rows import ROW_SECONDS, ReadCounts, ReadDone, ReadRow, read_row
 from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.computer.watching.events import (
     ComputerEvent,
@@ -18,6 +20,7 @@ from a2c_smcp.computer.watching.events import (
     OfficeStatus,
     ServerStatus,
 )
+from a2c_smcp.errors import InternalError
 from a2c_smcp.record.reading import rule_counts
 from a2c_smcp.record.rows import RecordRow, body_text
 from a2c_smcp.record.writer import RecordWriter
@@ -30,6 +33,15 @@ __all__ = ["Recorder"]
 
 #: Above so many bytes the size of a result need not be exact.
 _LARGE: Final = 2**24
+#: How long something that must be recorded waits for its row.
+_WRITE_SECONDS: Final = 5.0
+
+
+def _unrecorded(problem: str) -> InternalError:
+    return InternalError(
+        f"this computer does nothing that it cannot record, and its record cannot be written: {problem}",
+        {"reason": problem},
+    )
 
 
 def _all_kinds() -> frozenset[type]:
@@ -45,12 +57,20 @@ def _all_kinds() -> frozenset[type]:
 
 
 class Recorder:
-    """Reads the events of a Computer, and is told of its calls. With `with_results`, results are recorded, too."""
+    """Reads the events of a Computer, and is told of its calls and of what agents read. With `with_results`, results
+    are recorded, too. If it `is_required`, call `written` before anything happens.
+    """
 
     kinds: Final = _all_kinds()
 
-    def __init__(self, writer: RecordWriter, redaction: Redaction, *, with_results: bool = False) -> None:
+    def __init__(
+        self, writer: RecordWriter, redaction: Redaction, *, with_results: bool = False, is_required: bool = False
+    ) -> None:
         self._writer = writer
+        self.is_required = is_required
+        """Whether nothing may happen that cannot be recorded."""
+        self._reads = ReadCounts()
+        self._next_rows: asyncio.TimerHandle | None = None
         self._began = time.time()
         self._redact = redaction
         self._redact_content = partial(redaction, most=2 * MOST_RESULT)  # it is cut to its size later
@@ -77,6 +97,49 @@ class Recorder:
         size = 1000 + call.size + weight_of_content(result, _LARGE)
         self._writer.add(call_row, call, result, self._redact_content, self._with_results, size=size)
 
+    def read(self, done: ReadDone, how: HowDecided) -> None:
+        """An agent has read something, or was refused. Call it from the event loop."""
+        loop = asyncio.get_running_loop()
+        if (row := self._reads.read(done, how, loop.time())) is not None:
+            self._writer.add(read_row, row, self._redact)
+        if self._next_rows is None:
+            self._next_rows = loop.call_later(ROW_SECONDS, self._reads_due)
+
+    async def read_begins(self, done: ReadDone, how: HowDecided) -> None:
+        """An agent is about to read this, and the record is required. Raises as `written` does."""
+        if not self._reads.knows(done):
+            self._writer.add(read_row, ReadRow(done._replace(outcome="begun"), 1, how), self._redact)
+            await self.written()
+        elif self._writer.problem:
+            raise _unrecorded(self._writer.problem)
+
+    async def written(self) -> None:
+        """Wait until the file has everything that happened so far. Raises `InternalError` with the reason why it has
+        not.
+        """
+        loop = asyncio.get_running_loop()
+        told: asyncio.Future[str] = loop.create_future()
+
+        def tell(problem: str) -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(lambda: None if told.done() else told.set_result(problem))
+
+        self._writer.when_written(tell)
+        try:
+            async with asyncio.timeout(_WRITE_SECONDS):
+                problem = await told
+        except TimeoutError:
+            problem = f"it was not written within {_WRITE_SECONDS:g} s"
+        if problem:
+            raise _unrecorded(problem)
+
+    def _reads_due(self) -> None:
+        loop = asyncio.get_running_loop()
+        for row in self._reads.due(loop.time()):
+            self._writer.add(read_row, row, self._redact)
+        # Rows of reads that began in between come up to half a minute later.
+        self._next_rows = loop.call_later(ROW_SECONDS / 2, self._reads_due) if len(self._reads) else None
+
     def put(self, number: int, event: ComputerEvent, size: int) -> None:
         """Take an event of the Computer."""
         about = ""
@@ -95,6 +158,11 @@ class Recorder:
 
     async def aclose(self) -> None:
         """Write what waits, in bounded time. What happens later is still recorded."""
+        if self._next_rows is not None:
+            self._next_rows.cancel()
+            self._next_rows = None
+        for row in self._reads.rest():
+            self._writer.add(read_row, row, self._redact)
         await asyncio.to_thread(self._writer.close)
 
     def _repeats(self, key: tuple[type, str], state: tuple[object, ...]) -> bool:

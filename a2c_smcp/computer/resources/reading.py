@@ -23,13 +23,19 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from a2c_smcp.computer.asker import Asker
+from a2c_smcp.computer.mcp_clients.elicitation.asking import NO_MODES, QuestionMode
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.protocol_requests import passed_meta
 from a2c_smcp.computer.redaction import Redaction, discreet
-from a2c_smcp.computer.resources.links import LinkedResources, OfficeAgentId
+from a2c_smcp.computer.resources.completions import completed_of, shown_completion
+from a2c_smcp.computer.resources.links import LinkedResources
+from a2c_smcp.computer.resources.prompt_rounds import PromptAnswer, PromptRound, asked_by
+from a2c_smcp.computer.resources.read_guard import AgentSight
 from a2c_smcp.computer.resources.routing import Readable, Target, find_target, refusal
-from a2c_smcp.computer.resources.shared_lists import SharedCounts, SharedItems, SharedPage, page_of
+from a2c_smcp.computer.resources.shared_lists import SharedCounts, SharedItems, SharedPage, page_of, uris_of
 from a2c_smcp.computer.resources.shown import ShownResources
+from a2c_smcp.computer.rules.reads import ReadKind, kind_of
 from a2c_smcp.errors import BadRequestError, ForbiddenError, InternalError, NotFoundError, SMCPError, ToolError
 from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.limited_log import LimitedLog
@@ -42,6 +48,8 @@ __all__ = ["ResourceReader"]
 logger = logging.getLogger(__name__)
 
 _READERS: Final = "what agents read"
+#: The least time for a read after a person was asked about it.
+_LEAST_SECONDS: Final = 2.0
 #: How long a request waits for lists of prompts that are being read.
 _LIST_SECONDS: Final = 2.0
 
@@ -70,27 +78,46 @@ class ResourceReader:
     # --- lists
 
     async def resources(
-        self, server: SERVER_NAME | None = None, cursor: str | None = None, room: int = DEFAULT_MAX_MESSAGE
+        self,
+        server: SERVER_NAME | None = None,
+        cursor: str | None = None,
+        room: int = DEFAULT_MAX_MESSAGE,
+        sight: AgentSight | None = None,
     ) -> SharedPage:
         """A page of the resources and templates that all servers share, or one of them, in about `room` bytes of JSON.
 
         Raises `BadRequestError` if the cursor is not one of a page before.
         """
         await self._shown.current()
-        return self._page(server, ("resources", "templates"), cursor, room)
+        return await self._page(server, ("resources", "templates"), cursor, room, sight)
 
     async def prompts(
-        self, server: SERVER_NAME | None = None, cursor: str | None = None, room: int = DEFAULT_MAX_MESSAGE
+        self,
+        server: SERVER_NAME | None = None,
+        cursor: str | None = None,
+        room: int = DEFAULT_MAX_MESSAGE,
+        sight: AgentSight | None = None,
     ) -> SharedPage:
         """A page of the prompts, like `resources`."""
         await self._shown.shared.prompts_current(_LIST_SECONDS)
-        return self._page(server, ("prompts",), cursor, room)
+        return await self._page(server, ("prompts",), cursor, room, sight)
 
-    def _page(self, server: SERVER_NAME | None, kinds: tuple[str, ...], cursor: str | None, room: int) -> SharedPage:
+    async def _page(
+        self,
+        server: SERVER_NAME | None,
+        kinds: tuple[str, ...],
+        cursor: str | None,
+        room: int,
+        sight: AgentSight | None,
+    ) -> SharedPage:
         wanted = [name for name in self._order() if server is None or name == server]
         if server is not None and not wanted:
             raise NotFoundError("no MCP server that runs has this name")
-        return page_of(self._shown.shared.items(wanted), kinds, cursor, room)
+        items = self._shown.shared.items(wanted)
+        if sight is None:
+            return page_of(items, kinds, cursor, room)
+        async with sight.listing(kinds[0]):
+            return page_of(await sight.items(items), kinds, cursor, room)
 
     @property
     def counts(self) -> dict[SERVER_NAME, SharedCounts]:
@@ -102,16 +129,46 @@ class ResourceReader:
     # --- resources
 
     async def read(
-        self, uri: str, caller: OfficeAgentId | None = None, meta: Mapping[str, Any] | None = None
+        self,
+        uri: str,
+        caller: Asker | None = None,
+        meta: Mapping[str, Any] | None = None,
+        sight: AgentSight | None = None,
     ) -> ReadResourceResult:
         """Read a resource from the first server that has it. Raises as `Computer.read_resource` says. `caller` may
-        also read what a tool gave it a link to. `meta` becomes the `_meta` of MCP's request.
+        also read what a tool gave it a link to. `meta` becomes the `_meta` of MCP's request. `sight` is what the caller
+        may see.
         """
+        began = _now()
         await self._shown.current()
+        if sight is None:
+            return await self._read(uri, self._seconds, caller, meta)
+        async with sight.reading(kind_of(uri), self._server_of(uri, caller), uri):
+            # A person may have been asked before. The server of the office waits for both.
+            left = max(_LEAST_SECONDS, self._seconds - (_now() - began))
+            return await self._read(uri, left, caller, meta)
+
+    async def check(self, uri: str, caller: Asker, sight: AgentSight) -> None:
+        """Raise if the agent may not read this; a person may be asked."""
+        async with sight.reading(kind_of(uri), self._server_of(uri, caller), uri):
+            pass
+
+    def _server_of(self, uri: str, caller: Asker | None) -> SERVER_NAME:
+        """The server that would be asked; empty if there is none. Then a rule may deny the read all the same: that
+        something does not exist is told only to those who may read it.
+        """
+        try:
+            return self._find(uri, caller).server
+        except (SMCPError, ValueError):
+            return ""
+
+    async def _read(
+        self, uri: str, seconds: float, caller: Asker | None, meta: Mapping[str, Any] | None
+    ) -> ReadResourceResult:
         with self._veiled():
             target = self._find(uri, caller)
             try:
-                return await self._shown.connection(target.server).read_resource(uri, self._seconds, meta)
+                return await self._shown.connection(target.server).read_resource(uri, seconds, meta)
             except MCPError as error:
                 refused = refusal(target, error, self._shown.page_count(target))
                 raise self._told(target.server, error, refused) from error
@@ -125,7 +182,7 @@ class ResourceReader:
         except SMCPError as error:
             raise self._redaction.error(error) from error.__cause__
 
-    def _find(self, uri: str, caller: OfficeAgentId | None) -> Target:
+    def _find(self, uri: str, caller: Asker | None) -> Target:
         order = list(self._order())
         linked = [server for server in self._links.servers(caller, uri, _now()) if self._shares_links(server)]
         readable = Readable(self._shown.watch, self._shown.shared.items(order), linked)
@@ -137,15 +194,23 @@ class ResourceReader:
     def _shares_links(self, server: SERVER_NAME) -> bool:
         return self._shown.share(server) != "none"
 
-    def remember_links(self, server: SERVER_NAME, caller: OfficeAgentId, uris: Iterable[str]) -> None:
+    def remember_links(self, server: SERVER_NAME, caller: Asker, uris: Iterable[str]) -> None:
         """A tool or a prompt of this server gave an agent links to resources."""
         self._links.remember(server, caller, uris, _now())
 
-    async def watch(self, uri: str, caller: OfficeAgentId | None, callback: Callable[[str], None]) -> SERVER_NAME:
+    async def watch(
+        self,
+        uri: str,
+        caller: Asker | None,
+        callback: Callable[[str], None],
+        sight: AgentSight | None = None,
+    ) -> SERVER_NAME:
         """Call back whenever this resource changes, and return its server. Raises as `read` does, and
         `BadRequestError` if the server does not say what changes.
         """
         await self._shown.current()
+        if sight is not None and caller is not None:
+            await self.check(uri, caller, sight)
         with self._veiled():
             server = self._find(uri, caller).server
         connection = self._shown.connection(server)
@@ -171,12 +236,22 @@ class ResourceReader:
     # --- prompts
 
     async def get_prompt(
-        self, server: SERVER_NAME, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """MCP's result of a prompt. Raises `ForbiddenError` if the server does not share its prompts, `NotFoundError`
-        if it has none of this name, `BadRequestError` if it does not accept the arguments, `RequestTimeoutError`, and
-        `InternalError` if it fails.
+        self,
+        server: SERVER_NAME,
+        name: str,
+        arguments: Mapping[str, Any],
+        meta: Mapping[str, Any] | None = None,
+        asking: PromptRound | None = None,
+        sight: AgentSight | None = None,
+    ) -> PromptAnswer:
+        """MCP's result of a prompt, or its questions for the agent.
+
+        Raises `ForbiddenError` if the server does not share its prompts, `NotFoundError` if it has none of this name,
+        `BadRequestError` if it does not accept the arguments, `RequestTimeoutError`, and `InternalError` if it fails.
         """
+        if sight is not None:
+            async with sight.reading(ReadKind.PROMPT, server, name):
+                return await self.get_prompt(server, name, arguments, meta, asking)
         connection = self._sharing(server)
         await self._shown.shared.prompts_current(_LIST_SECONDS, server)
         items = self._shown.shared.items([server]).get(server)
@@ -184,16 +259,35 @@ class ResourceReader:
             raise NotFoundError(f"Server {server} does not have this prompt", {"name": cut(name, 500)})
         if not all(isinstance(value, str) for value in arguments.values()):
             raise BadRequestError("field 'arguments': the values must be texts", {"field": "arguments"})
-        params = {"name": name, "arguments": dict(arguments), "_meta": passed_meta(meta) or None}
+        asking = asking if asking is not None and connection.asks_agents else PromptRound()
+        params = {"name": name, "arguments": dict(arguments), "_meta": passed_meta(meta) or None, **asking.fields}
         request = GetPromptRequest(params=GetPromptRequestParams.model_validate(params))
-        return await self._ask(connection, request)
+        said = await self._ask(connection, request, asking.modes)
+        if "inputRequests" not in said and "requestState" not in said:
+            return PromptAnswer(said)
+        try:
+            return PromptAnswer({}, *asked_by(said, asking, self._redaction.quote))
+        except MCPError as error:
+            raise self._told(server, error, _refused(server, error)) from error
 
     async def complete(
-        self, server: SERVER_NAME, asked: Mapping[str, Any], meta: Mapping[str, Any] | None = None
+        self,
+        server: SERVER_NAME,
+        asked: Mapping[str, Any],
+        meta: Mapping[str, Any] | None = None,
+        sight: AgentSight | None = None,
     ) -> dict[str, Any]:
         """MCP's completion of an argument. `asked` has MCP's `ref`, `argument` and perhaps `context`. Raises as
         `get_prompt` does.
         """
+        if sight is not None:
+            kind, name = completed_of(asked)
+            async with sight.reading(kind, server, name):
+                templates = (
+                    uris_of(items.templates) if (items := self._shown.shared.items([server]).get(server)) else []
+                )
+                known = templates is None or name in templates
+                return shown_completion(await self.complete(server, asked, meta), asked, server, sight, known=known)
         connection = self._sharing(server)
         if not connection.has_capability("completions"):
             raise BadRequestError(f"Server {server} does not complete arguments")
@@ -214,10 +308,12 @@ class ResourceReader:
             raise ForbiddenError(f"this computer does not share the prompts of server {server}")
         return connection
 
-    async def _ask(self, connection: MCPConnection, request: Request[Any, Any]) -> dict[str, Any]:
+    async def _ask(
+        self, connection: MCPConnection, request: Request[Any, Any], modes: frozenset[QuestionMode] = NO_MODES
+    ) -> dict[str, Any]:
         with self._veiled():
             try:
-                return await connection.ask(request, self._seconds)
+                return await connection.ask(request, self._seconds, modes)
             except MCPError as error:
                 raise self._told(connection.name, error, _refused(connection.name, error)) from error
             except ToolError as error:

@@ -14,8 +14,9 @@ from mcp import MCPError
 
 from a2c_smcp.computer.mcp_clients.item_lists import ItemKind, ItemList
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
-from a2c_smcp.computer.resources.shared_lists import SharedItems
+from a2c_smcp.computer.resources.shared_lists import SharedItems, uris_of
 from a2c_smcp.computer.utils.refresher import Refresher
+from a2c_smcp.computer.watching.change_journal import ChangeFanOut
 from a2c_smcp.computer.watching.events import ComputerEvent, SharedPromptsChanged, SharedResourcesChanged
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.types import SERVER_NAME
@@ -45,11 +46,17 @@ class _PromptList:
 
 class SharedResources:
     """Call `relisted` and `prompts_changed` when something changes on a server, `drop` when it stops, `aclose` in the
-    end. `on_event` is called from the event loop and must return at once.
+    end. `on_event` is called from the event loop and must return at once. `journals` are told what has changed.
     """
 
-    def __init__(self, on_event: Callable[[ComputerEvent], None], quote: Callable[[object], str] = str) -> None:
+    def __init__(
+        self,
+        on_event: Callable[[ComputerEvent], None],
+        quote: Callable[[object], str] = str,
+        journals: ChangeFanOut | None = None,
+    ) -> None:
         self._on_event = on_event
+        self._journals = journals or ChangeFanOut()
         self._quote = quote
         self._items: dict[SERVER_NAME, SharedItems] = {}
         self._prompts: dict[SERVER_NAME, _PromptList] = {}
@@ -111,8 +118,10 @@ class SharedResources:
     def _set(self, server: SERVER_NAME, items: SharedItems) -> None:
         before, self._items[server] = self._items.get(server, _NOTHING), items
         if (before.resources, before.templates) != (items.resources, items.templates):
+            self._journals.note(SharedResourcesChanged.announced_by, server, lambda: uris_of(before.changed(items)))
             self._on_event(SharedResourcesChanged())
         if before.prompts != items.prompts:
+            self._journals.note(SharedPromptsChanged.announced_by, server, lambda: [""])
             self._on_event(SharedPromptsChanged())
 
     def _read_prompts_soon(self, server: SERVER_NAME, prompts: _PromptList) -> None:

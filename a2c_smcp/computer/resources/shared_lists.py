@@ -6,18 +6,19 @@ An item is kept as its JSON text. A hundred thousand of them would keep the garb
 import base64
 import binascii
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from a2c_smcp.computer.mcp_clients.item_lists import ItemList
 from a2c_smcp.computer.mcp_clients.resource_lists import Share
 from a2c_smcp.computer.resources.uri_templates import MatchedUri, UriTemplate, parse_template
+from a2c_smcp.computer.watching.change_journal import MOST_NOTED
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.wire import codec
 
-__all__ = ["MAX_LISTED", "MAX_PAGE", "SharedCounts", "SharedItems", "SharedPage", "page_of"]
+__all__ = ["MAX_LISTED", "MAX_PAGE", "SharedCounts", "SharedItems", "SharedPage", "page_of", "uris_of"]
 
 #: How many items all pages together have. An agent takes 10,000, and would refuse them all if there were more. So the
 #: servers share this number: one with a long list does not push out the others.
@@ -76,6 +77,10 @@ class SharedItems:
     def counts(self, share: Share) -> SharedCounts:
         return SharedCounts(share, len(self.resources), len(self.templates), len(self.prompts))
 
+    def changed(self, other: "SharedItems") -> set[bytes]:
+        """The resources and templates that only one of the two has."""
+        return {*self.resources, *self.templates} ^ {*other.resources, *other.templates}
+
     def lists(self, uri: str) -> bool:
         return hash(uri) in self.uris
 
@@ -90,6 +95,14 @@ class SharedPage:
 
     items: Mapping[str, list[dict[str, Any]]]
     next_cursor: str | None
+
+
+def uris_of(items: Collection[bytes]) -> list[str] | None:
+    """The URIs of resources and templates; `None` if they are too many to be looked at."""
+    if len(items) > MOST_NOTED:
+        return None
+    found = (codec.loads(item) for item in items)
+    return [str(item.get("uri") or item.get("uriTemplate") or "") for item in found]
 
 
 def page_of(

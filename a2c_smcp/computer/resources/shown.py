@@ -15,7 +15,7 @@ from typing import Final
 import anyio
 import anyio.to_thread
 from mcp import MCPError
-from mcp_types import ReadResourceResult, Resource
+from mcp_types import ReadResourceResult, Resource, TextResourceContents
 
 from a2c_smcp.computer.desktop.cutting import DesktopLimits
 from a2c_smcp.computer.desktop.reading import read_desktop
@@ -25,11 +25,14 @@ from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource, Share
 from a2c_smcp.computer.resources.polling import poll_windows
+from a2c_smcp.computer.resources.read_guard import AgentSight
 from a2c_smcp.computer.resources.routing import Target
 from a2c_smcp.computer.resources.server_shelf import ServerShelf
 from a2c_smcp.computer.resources.shared import SharedResources
+from a2c_smcp.computer.rules.reads import ReadKind
 from a2c_smcp.computer.utils.pool import slices
 from a2c_smcp.computer.watching.announcements import Channel, Listed, Watch, channel_of
+from a2c_smcp.computer.watching.change_journal import ChangeFanOut
 from a2c_smcp.computer.watching.events import ComputerEvent, DesktopChanged, FinderChanged
 from a2c_smcp.errors import BadRequestError, ServerNotActiveError, SMCPError
 from a2c_smcp.smcp import DPEDocumentSummary
@@ -77,7 +80,9 @@ class ShownResources:
         self._finder = FinderAggregator(read_seconds=self._timings.read, quote=quote)
         self.watch = Watch()
         """What each server lists for both."""
-        self.shared = SharedResources(on_event, quote)
+        self.journals = ChangeFanOut()
+        """Told what the announced changes are about."""
+        self.shared = SharedResources(on_event, quote, self.journals)
         """What servers share besides."""
         self._unshown: set[SERVER_NAME] = set()
         """The servers of which the log says that their windows are not shown."""
@@ -114,6 +119,7 @@ class ShownResources:
         window: str | None,
         used: Sequence[SERVER_NAME],
         limits: DesktopLimits | None = None,
+        sight: AgentSight | None = None,
     ) -> list[Desktop]:
         """The windows of all servers as agents see them, as `Computer.get_desktop` says. `used` names the servers of
         the last calls, oldest first.
@@ -122,7 +128,29 @@ class ShownResources:
             return []
         await self.current()
         windows = {server: shelf.windows for server, shelf in self._shelves.items()}
-        return await read_desktop(windows, self._read_window, size, window, used, limits, self._quote)
+        read = self._read_window
+        if sight is not None:
+            await sight.require_record()
+            if window is not None:
+                await self._check_window(window, windows, sight)
+            windows = {server: sight.windows(server, listed) for server, listed in windows.items()}
+            read = partial(self._read_window_for, sight)
+        return await read_desktop(windows, read, size, window, used, limits, self._quote)
+
+    async def _check_window(
+        self, window: str, windows: Mapping[SERVER_NAME, Sequence[Resource]], sight: AgentSight
+    ) -> None:
+        """Raise if the agent may not read this window, whether or not it exists; a person may be asked."""
+        listing = [server for server, listed in windows.items() if any(it.uri == window for it in listed)]
+        for server in listing or [""]:
+            await sight.check(ReadKind.WINDOW, server, window)
+
+    async def _read_window_for(self, sight: AgentSight, server: SERVER_NAME, uri: str) -> ReadResourceResult:
+        if not sight.may_read(ReadKind.WINDOW, server, uri):
+            # A person must allow it first, when the agent reads it by its URI. Until then the URI shows alone.
+            return ReadResourceResult(contents=[TextResourceContents(uri=uri, text="")])
+        async with sight.reading(ReadKind.WINDOW, server, uri):
+            return await self._read_window(server, uri)
 
     async def finder(
         self,
@@ -133,6 +161,7 @@ class ShownResources:
         limit: int,
         *,
         by_file_name: bool = False,
+        sight: AgentSight | None = None,
     ) -> tuple[list[DPEDocumentSummary], int]:
         """One page of the matching documents, and how many match in all, as `Computer.get_finder` says.
 
@@ -141,7 +170,10 @@ class ShownResources:
         _check_keywords(keywords or ())
         deadline = _now() + self._timings.warm
         await self.current()
-        documents = await self._finder.collect_documents(max(0.0, deadline - _now()))
+        documents: Sequence[DPEDocumentSummary] = await self._finder.collect_documents(max(0.0, deadline - _now()))
+        if sight is not None:
+            async with sight.listing("documents"):
+                documents = sight.documents(documents)
         organize = partial(
             organize_finder, documents, keywords, file_type, used, offset, min(limit, 1000), by_file_name=by_file_name
         )
@@ -149,9 +181,11 @@ class ShownResources:
         takes_long = len(documents) * max(1, len(keywords or ())) > 5000
         return await anyio.to_thread.run_sync(organize) if takes_long else organize()
 
-    @property
-    def finder_note(self) -> str:
-        return self._finder.note()
+    def finder_note(self, sight: AgentSight | None) -> str:
+        """What the catalogues say of themselves: of those that the agent may read whole, if one asks."""
+        if sight is None:
+            return self._finder.note()
+        return self._finder.note(lambda server, host: sight.may_read_below(server, f"dpe://{host}/"))
 
     def unlisted_documents(self, server: SERVER_NAME, uri: str) -> Set[str]:
         """The URIs of a document that a server does not list, but has in its catalogue."""
@@ -215,6 +249,7 @@ class ShownResources:
         if channel is Channel.FINDER:
             self._finder.mark(server, self.watch.stale_documents(server, uri) | self._finder.unlisted(server, uri))
         if channel is not None:
+            self.journals.note(channel.value, server, lambda: [uri])
             self._on_event(_EVENTS[channel])
         self.shared.updated(server, uri)
 
@@ -238,8 +273,9 @@ class ShownResources:
             shelf.cancel()
             self._finder.drop(server)
             self.shared.drop(server)
-            self.watch, changed = self.watch.drop(server)
-            self._announce_all(changed)
+            before = self.watch
+            self.watch, changed = before.drop(server)
+            self._announce_listed(changed, server, before)
 
     def _refresh_soon(self, shelf: ServerShelf) -> None:
         task = shelf.refresher.soon(partial(self._refresh, shelf), f"resources of MCP server {shelf.server}")
@@ -279,12 +315,13 @@ class ShownResources:
         listed.add_others(shelf.connection.listed.others if shelf.connection.listed is not None else ())
         shelf.windows, is_first = windows, not shelf.has_list
         shelf.has_list = True
-        self.watch, changed = self.watch.relist(shelf.server, listed)
+        before = self.watch
+        self.watch, changed = before.relist(shelf.server, listed)
         was_told, shelf.was_told = shelf.was_told, False
         if was_told and (same := [channel.value for channel in Channel if channel not in changed]):
             text = "MCP server %s said that its list of resources changed, but its URIs are the same; not announced: %s"
             logger.info(text, shelf.server, ", ".join(same))
-        self._announce_all(changed)
+        self._announce_listed(changed, shelf.server, before)
         shelf.listed.set()
         if is_first and (seconds := shelf.polls) is not None:
             polling = poll_windows(shelf, seconds, self._read_window, partial(self._updated, shelf.server))
@@ -308,12 +345,24 @@ class ShownResources:
         """Read and announce again what may have changed before the server subscribed us."""
         await shelf.subscribed()
         self._finder.refresh(shelf.server)
+        for channel, uris in listed.channels.items():
+            if uris:
+                self.journals.note(channel.value, shelf.server, lambda uris=uris: uris)  # type: ignore[misc]
         self._announce_all({channel for channel, uris in listed.channels.items() if uris})
 
     def _keep(self, shelf: ServerShelf, task: asyncio.Task[None]) -> None:
         for tasks in (shelf.tasks, self._tasks):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
+
+    def _announce_listed(self, changed: Set[Channel], server: SERVER_NAME, before: Watch) -> None:
+        """Announce what came or went in the list of a server."""
+        was, now = before.of(server).channels, self.watch.of(server).channels
+        for channel in changed:
+            self.journals.note(
+                channel.value, server, partial(set[str].symmetric_difference, was[channel], now[channel])
+            )
+        self._announce_all(changed)
 
     def _announce_all(self, changed: Iterable[Channel]) -> None:
         for channel in Channel:

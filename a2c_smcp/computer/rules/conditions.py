@@ -8,13 +8,27 @@ import json
 import os.path
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from a2c_smcp.computer.rules.globs import Glob
-from a2c_smcp.computer.rules.hosts import HostPattern, host_of, parse_host_pattern
+from a2c_smcp.computer.rules.fits import Fit, all_of, any_of
+from a2c_smcp.computer.rules.globs import Glob, PlainGlob
+from a2c_smcp.computer.rules.hosts import HostPattern, host_fit, name_to_look_up, parse_host_pattern
+from a2c_smcp.computer.rules.mail import MailPattern, mail_fit, parse_mail_pattern
+from a2c_smcp.computer.rules.paths import (
+    Known,
+    RealPath,
+    climbs,
+    fixed_folder,
+    is_certain_path,
+    lexical,
+    may_be_same,
+    may_name,
+    trimmed,
+    under_fit,
+)
 from a2c_smcp.terminal.suggestions import did_you_mean
 from a2c_smcp.utils.json_sizes import is_deeper
+from a2c_smcp.utils.text import has_control_characters
 
 __all__ = [
     "DEEPEST",
@@ -23,9 +37,12 @@ __all__ = [
     "UNCLEAR",
     "Condition",
     "Fit",
+    "Known",
     "RealPath",
     "all_of",
+    "is_same",
     "lexical",
+    "names_of",
     "parse_conditions",
     "paths_of",
     "test",
@@ -37,16 +54,6 @@ MISSING: Final = object()
 #: The value of a JSON Pointer that leads through something else than a list or an object.
 UNCLEAR: Final = object()
 
-#: The path with all links resolved; `None` if it is not known.
-RealPath: TypeAlias = Callable[[str], str | None]
-
-
-class Fit(Enum):
-    HOLDS = "holds"
-    FAILS = "fails"
-    MISFIT = "misfit"
-    """The value has another type, or cannot be understood for certain."""
-
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -55,18 +62,7 @@ class Condition:
     """What the operator compares with; for `every` and `some`, a tuple of conditions."""
 
 
-def all_of(fits: Iterator[Fit]) -> Fit:
-    """Whether all hold. One that fails decides."""
-    found = Fit.HOLDS
-    for fit in fits:
-        if fit is Fit.FAILS:
-            return fit
-        if fit is Fit.MISFIT:
-            found = fit
-    return found
-
-
-def test(condition: Condition, value: Any, real_path: RealPath) -> Fit:
+def test(condition: Condition, value: Any, known: Known) -> Fit:
     """Whether a value, or `MISSING` or `UNCLEAR`, fulfils a condition. Never raises."""
     if value is UNCLEAR:
         return Fit.MISFIT
@@ -74,26 +70,51 @@ def test(condition: Condition, value: Any, real_path: RealPath) -> Fit:
         return _absent(condition.operand, value)
     if value is MISSING:
         return Fit.FAILS
-    return _TESTS[condition.operator](condition.operand, value, real_path)
+    return _TESTS[condition.operator](condition.operand, value, known)
 
 
-def paths_of(condition: Condition, value: Any) -> Iterator[str]:
-    """The paths that must be resolved before this condition can be tested."""
-    if condition.operator == "under":
-        if isinstance(value, str) and _is_certain_path(value):
-            yield value
-            yield condition.operand
-    elif condition.operator in ("every", "some") and isinstance(value, list):
-        for item in value:
-            for inner in condition.operand:
-                yield from paths_of(inner, item)
+def paths_of(condition: Condition, value: Any, *, is_allow: bool = True) -> Iterator[str]:
+    """The paths that must be resolved before this condition can be tested. An `allow` compares a pattern with the text
+    alone; whatever else compares it also with the file to which the text leads.
+    """
+    match condition:
+        case Condition("every" | "some", inner):
+            for item in value if isinstance(value, list) else ():
+                for each in inner:
+                    yield from paths_of(each, item, is_allow=is_allow)
+        case _ if isinstance(value, str) and is_certain_path(path := value if is_allow else trimmed(value)):
+            if (others := _paths_in(condition, is_allow=is_allow)) is not None:
+                yield path
+                yield from others
 
 
-def lexical(path: str) -> str:
-    """The path without `.` and `..`, by its text alone."""
-    plain = os.path.normpath(path)
-    # POSIX lets a path begin with two slashes, and says that this may mean something else. Nowhere it does.
-    return os.path.normcase(f"/{plain.lstrip('/')}" if plain.startswith("//") else plain)
+def _paths_in(condition: Condition, *, is_allow: bool) -> tuple[str, ...] | None:
+    """The paths with which a condition compares another path; `None` if it compares with no path."""
+    match condition:
+        case Condition("under", folder):
+            return (folder,)
+        case _ if is_allow:
+            return None
+        case Condition("glob" | "plain_glob", Glob() | PlainGlob() as glob):
+            folder = fixed_folder(glob)
+            return (folder,) if folder else ()
+        case Condition("equals", str() as path):
+            return (path,) if is_certain_path(path) else ()
+        case Condition("one_of", options):
+            return tuple(path for path in options if isinstance(path, str) and is_certain_path(path))
+    return None
+
+
+def names_of(condition: Condition, value: Any) -> Iterator[str]:
+    """The names of hosts whose addresses must be known before this condition can be tested."""
+    match condition:
+        case Condition("every" | "some", inner):
+            for item in value if isinstance(value, list) else ():
+                for each in inner:
+                    yield from names_of(each, item)
+        case Condition("host", patterns):
+            if isinstance(value, str) and (name := name_to_look_up(patterns, value)) is not None:
+                yield name
 
 
 # --- tests
@@ -109,76 +130,94 @@ def _of(is_true: bool) -> Fit:
     return Fit.HOLDS if is_true else Fit.FAILS
 
 
-def _equals(operand: Any, value: Any, _: RealPath) -> Fit:
-    return Fit.MISFIT if _kind(operand) != _kind(value) else _of(_same(operand, value))
-
-
-def _one_of(operand: tuple[Any, ...], value: Any, _: RealPath) -> Fit:
-    if not any(_kind(option) == _kind(value) for option in operand):
+def _equals(operand: Any, value: Any, known: Known) -> Fit:
+    if _kind(operand) != _kind(value):
         return Fit.MISFIT
-    return _of(any(_same(option, value) for option in operand))
-
-
-def _glob(operand: Glob, value: Any, _: RealPath) -> Fit:
-    return _of(operand.matches(value)) if isinstance(value, str) else Fit.MISFIT
-
-
-def _under(folder: str, value: Any, real_path: RealPath) -> Fit:
-    if not isinstance(value, str) or not _is_certain_path(value):
-        return Fit.MISFIT
-    path, real_folder = real_path(value), real_path(folder)
-    if path is None or real_folder is None:
-        return Fit.MISFIT
-    if _is_within(lexical(path), lexical(real_folder)):
+    if is_same(operand, value):
         return Fit.HOLDS
-    # The text points into the folder, a link leads out of it: an `allow` must not match, a `deny` must.
-    return Fit.MISFIT if _is_within(lexical(value), lexical(folder)) else Fit.FAILS
+    is_other_name = isinstance(operand, str) and may_be_same(operand, value, known)
+    return Fit.MISFIT if is_other_name else Fit.FAILS
 
 
-def _host(operand: tuple[HostPattern, ...], value: Any, _: RealPath) -> Fit:
-    host = host_of(value) if isinstance(value, str) else None
-    return Fit.MISFIT if host is None else _of(any(pattern.matches(host) for pattern in operand))
+def _one_of(operand: tuple[Any, ...], value: Any, known: Known) -> Fit:
+    of_its_kind = [option for option in operand if _kind(option) == _kind(value)]
+    return any_of(_equals(option, value, known) for option in of_its_kind) if of_its_kind else Fit.MISFIT
 
 
-def _at_most(operand: float, value: Any, _: RealPath) -> Fit:
+def _glob(operand: Glob, value: Any, known: Known) -> Fit:
+    if not isinstance(value, str):
+        return Fit.MISFIT
+    if operand.matches(value) and (not climbs(value) or operand.matches(lexical(value))):
+        return Fit.HOLDS
+    return Fit.MISFIT if may_name(operand, value, known) else Fit.FAILS
+
+
+def _plain_glob(operand: PlainGlob, value: Any, known: Known) -> Fit:
+    if not isinstance(value, str):
+        return Fit.MISFIT
+    if operand.matches(value):
+        return Fit.HOLDS
+    return Fit.MISFIT if may_name(Glob(operand.text), value, known) else Fit.FAILS
+
+
+def _under(folder: str, value: Any, known: Known) -> Fit:
+    return under_fit(folder, value, known) if isinstance(value, str) else Fit.MISFIT
+
+
+def _host(operand: tuple[HostPattern, ...], value: Any, known: Known) -> Fit:
+    return host_fit(operand, value, known.addresses) if isinstance(value, str) else Fit.MISFIT
+
+
+def _mail(operand: tuple[MailPattern, ...], value: Any, _: Known) -> Fit:
+    return mail_fit(operand, value) if isinstance(value, str) else Fit.MISFIT
+
+
+def _one_line(wanted: bool, value: Any, _: Known) -> Fit:
+    return _of(has_control_characters(value) is not wanted) if isinstance(value, str) else Fit.MISFIT
+
+
+def _at_most(operand: float, value: Any, _: Known) -> Fit:
     return _of(value <= operand) if _is_number(value) else Fit.MISFIT
 
 
-def _at_least(operand: float, value: Any, _: RealPath) -> Fit:
+def _at_least(operand: float, value: Any, _: Known) -> Fit:
     return _of(value >= operand) if _is_number(value) else Fit.MISFIT
 
 
-def _longest(operand: int, value: Any, _: RealPath) -> Fit:
+def _whole(wanted: bool, value: Any, _: Known) -> Fit:
+    if not _is_number(value):
+        return Fit.MISFIT
+    return _of((isinstance(value, int) or value.is_integer()) is wanted)
+
+
+def _longest(operand: int, value: Any, _: Known) -> Fit:
     return _of(len(value) <= operand) if isinstance(value, str | list) else Fit.MISFIT
 
 
-def _every(operand: tuple[Condition, ...], value: Any, real_path: RealPath) -> Fit:
+def _every(operand: tuple[Condition, ...], value: Any, known: Known) -> Fit:
+    if not isinstance(value, list) or not value:  # many tools take an empty list for all that there is
+        return Fit.MISFIT
+    return all_of(test(inner, item, known) for item in value for inner in operand)
+
+
+def _some(operand: tuple[Condition, ...], value: Any, known: Known) -> Fit:
     if not isinstance(value, list):
         return Fit.MISFIT
-    return all_of(test(inner, item, real_path) for item in value for inner in operand)
+    return any_of(all_of(test(inner, item, known) for inner in operand) for item in value)
 
 
-def _some(operand: tuple[Condition, ...], value: Any, real_path: RealPath) -> Fit:
-    if not isinstance(value, list):
-        return Fit.MISFIT
-    found = Fit.FAILS
-    for item in value:
-        fit = all_of(test(inner, item, real_path) for inner in operand)
-        if fit is Fit.HOLDS:
-            return fit
-        if fit is Fit.MISFIT:
-            found = fit
-    return found
-
-
-_TESTS: Final[Mapping[str, Callable[[Any, Any, RealPath], Fit]]] = {
+_TESTS: Final[Mapping[str, Callable[[Any, Any, Known], Fit]]] = {
     "equals": _equals,
     "one_of": _one_of,
     "glob": _glob,
+    "plain_glob": _plain_glob,
     "under": _under,
     "host": _host,
+    "mail": _mail,
+    "one_line": _one_line,
     "at_most": _at_most,
     "at_least": _at_least,
+    "whole": _whole,
     "longest": _longest,
     "every": _every,
     "some": _some,
@@ -200,28 +239,20 @@ def _kind(value: Any) -> str:
     return "null" if value is None else "other"
 
 
-def _same(one: Any, other: Any) -> bool:
+def is_same(one: Any, other: Any) -> bool:
     """Equal as JSON: `true` is not 1, and 1.0 is 1."""
     if _kind(one) != _kind(other):
         return False
     if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(is_same, one, other))
     if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+        return one.keys() == other.keys() and all(is_same(value, other[key]) for key, value in one.items())
     return bool(one == other)
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
-
-
-def _is_certain_path(value: str) -> bool:
-    """Whether it is clear which file is meant. A relative path depends on where the server runs, `~` on the server."""
-    return os.path.isabs(value) and "\0" not in value
-
-
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
+    """Whether it is one, with an end: NaN and infinity are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value - value == 0
 
 
 # --- what a person writes
@@ -282,7 +313,7 @@ def _text(operand: Any) -> str:
 
 def _folder(operand: Any) -> str:
     folder = os.path.expanduser(_text(operand))
-    if not _is_certain_path(folder):
+    if not is_certain_path(folder):
         raise ValueError("must be an absolute path, or begin with ~/")
     return lexical(folder)
 
@@ -290,6 +321,11 @@ def _folder(operand: Any) -> str:
 def _hosts(operand: Any) -> tuple[HostPattern, ...]:
     texts = operand if isinstance(operand, list) and operand else [operand]
     return tuple(parse_host_pattern(_text(text)) for text in texts)
+
+
+def _mails(operand: Any) -> tuple[MailPattern, ...]:
+    texts = operand if isinstance(operand, list) and operand else [operand]
+    return tuple(parse_mail_pattern(_text(text)) for text in texts)
 
 
 def _number(operand: Any) -> float:
@@ -322,10 +358,14 @@ _PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "equals_json": _json_text,
     "one_of": _options,
     "glob": lambda operand: Glob(_text(operand)),
+    "plain_glob": lambda operand: PlainGlob(_text(operand)),
     "under": _folder,
     "host": _hosts,
+    "mail": _mails,
+    "one_line": _flag,
     "at_most": _number,
     "at_least": _number,
+    "whole": _flag,
     "longest": _count,
     "absent": _flag,
     "every": _inner,

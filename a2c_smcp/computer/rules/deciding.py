@@ -12,10 +12,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final
 
-from a2c_smcp.computer.rules.conditions import MISSING, UNCLEAR, Fit, RealPath, all_of, lexical, paths_of, test
+from a2c_smcp.computer.asker import Asker
+from a2c_smcp.computer.rules.conditions import (
+    MISSING,
+    UNCLEAR,
+    Condition,
+    Fit,
+    Known,
+    RealPath,
+    all_of,
+    names_of,
+    paths_of,
+    test,
+)
 from a2c_smcp.computer.rules.globs import Glob
+from a2c_smcp.computer.rules.paths import BY_TEXT
 from a2c_smcp.computer.rules.rule import ArgumentConditions, Effect, Rule
 from a2c_smcp.utils.json_sizes import json_or_none
 
@@ -28,7 +42,9 @@ __all__ = [
     "RuledTool",
     "answer_for_all",
     "decide",
-    "needs_paths",
+    "fits_asker",
+    "names_to_resolve",
+    "needs_lookups",
     "paths_to_resolve",
 ]
 
@@ -36,6 +52,8 @@ __all__ = [
 LARGEST_ARGUMENTS: Final = 64 * 1024
 #: How many paths of one call are resolved. The condition on any other path does not fit.
 _MOST_PATHS: Final = 1000
+#: How many names of hosts of one call are looked up. The condition on any other name does not fit.
+_MOST_NAMES: Final = 20
 
 
 @dataclass(frozen=True)
@@ -76,14 +94,18 @@ class RuledCall:
 
     tool: RuledTool
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    agent: str = ""
-    """Empty if no agent made the call."""
-    office: str = ""
+    asker: Asker | None = None
+    """The agent that made the call; `None` if no agent did."""
 
     @cached_property
     def is_large(self) -> bool:
         text = json_or_none(self.arguments)
         return text is None or len(text) > LARGEST_ARGUMENTS or len(text.encode()) > LARGEST_ARGUMENTS
+
+    @cached_property
+    def names_places(self) -> bool:
+        """Whether a text in the arguments may be a path or a URL, so that something may have to be looked up."""
+        return not self.is_large and any(map(_may_be_place, _texts(self.arguments)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +179,15 @@ def decide(
     call: RuledCall,
     now: Moment,
     counters: RuleCounters,
-    real_path: RealPath = lexical,
+    known: Known | RealPath = BY_TEXT,
     counted: str | None = None,
 ) -> RuleVerdict | None:
     """What the first rule that matches says; `None` if no rule matches. Nothing is counted, and nothing raises.
 
-    `counted` is the rule that has counted this call already: its rate has room for it.
+    `known` is what was looked up before, or only where paths lead. `counted` is the rule that has counted this call
+    already: its rate has room for it.
     """
+    known = known if isinstance(known, Known) else Known(known)
     # The verdict of a rule that is bound to a tool. It stands unless a later rule denies the call.
     standing: RuleVerdict | None = None
     for rule in rules:
@@ -174,7 +198,7 @@ def decide(
                 if standing is None and (rule.expires is None or now.time < rule.expires):
                     standing = RuleVerdict("ask", rule, is_asleep=True)
                 continue
-        if not _conditions(rule, call, now, real_path):
+        if not _conditions(rule, call, now, known):
             continue
         if rule.id != counted and counters.spent(rule, now.steady):
             continue
@@ -195,20 +219,38 @@ def _is_bound_allow(rule: Rule) -> bool:
 
 def paths_to_resolve(rules: Sequence[Rule], call: RuledCall) -> list[str]:
     """The paths that conditions on this call need, the first thousand. Most calls need none."""
+
+    def needed(rule: Rule, condition: Condition, value: Any) -> Iterator[str]:
+        return paths_of(condition, value, is_allow=rule.effect == "allow")
+
+    return _needed(rules, call, needed, _MOST_PATHS)
+
+
+def names_to_resolve(rules: Sequence[Rule], call: RuledCall) -> list[str]:
+    """The names of hosts whose addresses conditions on this call need. An `allow` never relies on addresses."""
+
+    def needed(rule: Rule, condition: Condition, value: Any) -> Iterator[str]:
+        return iter(()) if rule.effect == "allow" else names_of(condition, value)
+
+    return _needed(rules, call, needed, _MOST_NAMES)
+
+
+def _needed(
+    rules: Sequence[Rule], call: RuledCall, needed: Callable[[Rule, Condition, Any], Iterator[str]], most: int
+) -> list[str]:
     found: dict[str, None] = {}
-    for rule in rules:
-        if not needs_paths(rule) or _names(rule, call) is not _NameMatch.MATCHES:
-            continue
-        if call.is_large:
-            break
-        for args in rule.args:
-            value = _value(call.arguments, args)
-            for condition in args.conditions:
-                for path in paths_of(condition, value):
-                    found[path] = None
-                    if len(found) >= _MOST_PATHS:
-                        return list(found)
-    return list(found)
+    for rule in rules if call.names_places else ():
+        here = {
+            each: None
+            for args in rule.args
+            for condition in args.conditions
+            for each in islice(needed(rule, condition, _value(call.arguments, args)), most)
+        }
+        if here and _names(rule, call) is _NameMatch.MATCHES:
+            found |= here
+            if len(found) >= most:
+                break
+    return list(found)[:most]
 
 
 def answer_for_all(rules: Sequence[Rule], tool: RuledTool, otherwise: Effect) -> Effect | None:
@@ -249,9 +291,28 @@ def answer_for_all(rules: Sequence[Rule], tool: RuledTool, otherwise: Effect) ->
 
 def _is_certain(rule: Rule) -> bool:
     """Whether the rule matches every call of its tools, by any agent, at any time."""
-    is_for_all = all(not globs or any(glob.text == "*" for glob in globs) for globs in (rule.agent, rule.office))
+    if rule.effect == "allow" and (rule.agent or rule.key):
+        return False  # nobody may vouch for the agent
+    named = (rule.agent, rule.key, rule.office)
+    is_for_all = all(not globs or any(glob.text == "*" for glob in globs) for globs in named)
     has_limits = rule.hours is not None or rule.at_most is not None or rule.expires is not None
     return is_for_all and not rule.args and rule.only_args is None and not has_limits
+
+
+def _texts(value: Any) -> Iterator[str]:
+    left = [value]
+    while left:
+        match left.pop():
+            case str() as text:
+                yield text
+            case Mapping() as inner:
+                left.extend(inner.values())
+            case list() as items:
+                left.extend(items)
+
+
+def _may_be_place(text: str) -> bool:
+    return "/" in text or "\\" in text
 
 
 # --- one rule
@@ -267,30 +328,47 @@ class _NameMatch(Enum):
 def _names(rule: Rule, call: RuledCall) -> _NameMatch:
     """Whether agent, office, server and tool are the rule's. A rule that is asleep sleeps for every agent."""
     found = _tool_name(rule, call)
-    if found is not _NameMatch.MATCHES:
-        return found
-    if rule.agent and not _any(rule.agent, call.agent):
-        return _NameMatch.OTHER
-    return _NameMatch.OTHER if rule.office and not _any(rule.office, call.office) else found
+    return found if found is not _NameMatch.MATCHES or fits_asker(rule, call.asker) else _NameMatch.OTHER
+
+
+def fits_asker(rule: Rule, asker: Asker | None) -> bool:
+    """Whether the rule is about this agent, with its key, in its office. A claimed name and an unknown key are
+    uncertain: so they are no reason for an `allow`, and no way around a `deny` or an `ask`.
+    """
+    if not (rule.agent or rule.key or rule.office):
+        return True
+    if asker is None:
+        return all(not globs or _any(rule, globs, "") for globs in (rule.agent, rule.key, rule.office))
+    counts = rule.effect != "allow"
+    if rule.agent and not (counts if asker.is_claimed else _any(rule, rule.agent, asker.name)):
+        return False
+    if rule.key and not (counts if asker.key is None else _any(rule, rule.key, asker.key)):
+        return False
+    return not rule.office or _any(rule, rule.office, asker.office)
 
 
 def _tool_name(rule: Rule, call: RuledCall) -> _NameMatch:
+    if rule.reads:
+        return _NameMatch.OTHER
     tool = call.tool
     # Agents use the shown name. A `deny` also knows the server's own name: an alias does not bring a tool back.
     names = (tool.name,) if rule.effect == "allow" else (tool.name, tool.original)
-    if rule.tool and not any(_any(rule.tool, name) for name in names):
+    if rule.tool and not any(_any(rule, rule.tool, name) for name in names):
         return _NameMatch.OTHER
-    is_server = not rule.server or _any(rule.server, tool.server)
+    is_server = not rule.server or _any(rule, rule.server, tool.server)
     if rule.digest is None or rule.effect == "deny":
         return _NameMatch.MATCHES if is_server else _NameMatch.OTHER
     return _NameMatch.MATCHES if is_server and rule.digest == tool.digest else _NameMatch.CHANGED
 
 
-def _any(globs: tuple[Glob, ...], text: str) -> bool:
-    return any(glob.matches(text) for glob in globs)
+def _any(rule: Rule, globs: tuple[Glob, ...], text: str) -> bool:
+    """Whether a name matches. A line break in a name keeps an `allow` from it, and no `deny`."""
+    if rule.effect == "allow":
+        return any(glob.matches(text) for glob in globs)
+    return any(glob.may_match(text) for glob in globs)
 
 
-def _conditions(rule: Rule, call: RuledCall, now: Moment, real_path: RealPath) -> bool:
+def _conditions(rule: Rule, call: RuledCall, now: Moment, known: Known) -> bool:
     if rule.expires is not None and now.time >= rule.expires:
         return False
     if rule.hours is not None and not rule.hours.has(now.minute):
@@ -299,7 +377,7 @@ def _conditions(rule: Rule, call: RuledCall, now: Moment, real_path: RealPath) -
         return False
     if not rule.args and rule.only_args is None:
         return True
-    fit = Fit.MISFIT if call.is_large else all_of(_arguments(rule, call, real_path))
+    fit = Fit.MISFIT if call.is_large else all_of(_arguments(rule, call, known))
     return fit is Fit.HOLDS or (fit is Fit.MISFIT and rule.effect != "allow")
 
 
@@ -311,13 +389,13 @@ def _hints(rule: Rule, tool: RuledTool) -> bool:
     )
 
 
-def _arguments(rule: Rule, call: RuledCall, real_path: RealPath) -> Iterator[Fit]:
+def _arguments(rule: Rule, call: RuledCall, known: Known) -> Iterator[Fit]:
     if rule.only_args is not None and not rule.only_args.issuperset(call.arguments):
         yield Fit.FAILS
     for args in rule.args:
         value = _value(call.arguments, args)
         for condition in args.conditions:
-            yield test(condition, value, real_path)
+            yield test(condition, value, known)
 
 
 def _value(arguments: Mapping[str, Any], args: ArgumentConditions) -> Any:
@@ -335,11 +413,19 @@ def _value(arguments: Mapping[str, Any], args: ArgumentConditions) -> Any:
     return found
 
 
-def needs_paths(rule: Rule) -> bool:
-    """Whether paths must be resolved before the rule can be tested."""
+#: What is looked up for an `allow`, and for any other rule.
+_LOOKED_UP: Final = {
+    True: frozenset({"under"}),
+    False: frozenset({"under", "glob", "plain_glob", "equals", "one_of", "host"}),
+}
+
+
+def needs_lookups(rule: Rule) -> bool:
+    """Whether paths or names may have to be resolved before the rule can be tested."""
+    operators = _LOOKED_UP[rule.effect == "allow"]
     return any(
-        condition.operator == "under"
-        or (condition.operator in ("every", "some") and any(inner.operator == "under" for inner in condition.operand))
+        condition.operator in operators
+        or (condition.operator in ("every", "some") and any(inner.operator in operators for inner in condition.operand))
         for args in rule.args
         for condition in args.conditions
     )

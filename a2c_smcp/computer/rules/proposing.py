@@ -4,25 +4,32 @@ Pure.
 
 import json
 import os.path
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from a2c_smcp.computer.asker import Asker
 from a2c_smcp.computer.rules.conditions import DEEPEST, parse_conditions
 from a2c_smcp.computer.rules.deciding import RuledCall
-from a2c_smcp.computer.rules.hosts import HostPattern, host_of
+from a2c_smcp.computer.rules.examples import newly_allowed
+from a2c_smcp.computer.rules.hosts import HostPattern, default_port, host_of
+from a2c_smcp.computer.rules.mail import mail_parts
+from a2c_smcp.computer.rules.paths import is_certain_path
 from a2c_smcp.computer.rules.rule import Rule, parse_rules
 from a2c_smcp.computer.rules.words import Phrase, condition_phrase, in_english, rule_phrases
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.utils.json_sizes import is_deeper
-from a2c_smcp.utils.secret_names import holds_secret
+from a2c_smcp.utils.secret_shapes import holds_named_secret, holds_secret
 from a2c_smcp.utils.text import visible
 
-__all__ = ["Proposal", "Step", "Widening", "deny_rule", "propose", "tool_rule"]
+__all__ = ["Proposal", "Step", "Widening", "asker_steps", "deny_rule", "propose", "tool_rule", "why_no_rule"]
 
 #: A call with more arguments gets no rule "like this": nobody would read it.
 _MOST_ARGUMENTS: Final = 12
 _FOLDERS_UP: Final = 3
+#: A text of parts, such as a branch or an image with its tag. Only what is behind the last separator is widened.
+_PARTED: Final = re.compile(r"(?!.*\.\.)([\w.+-]+(?:[/:@][\w.+-]+)*[/:@])\w[\w.+-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +37,9 @@ class Step:
     """One width of a part. `written` is the condition as it is written, `None` for any value."""
 
     phrase: Phrase
-    written: Mapping[str, Any] | str | None = field(hash=False)
+    written: Mapping[str, Any] | None = field(hash=False)
+    examples: tuple[str, ...] = ()
+    """Up to three values that it would newly allow: the call did not have them, and no narrower step allows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ class Proposal:
             if part.name:
                 args[_written_name(part.name)] = written
             else:
-                raw["agent"] = written
+                raw |= written
         return _parsed({**raw, **({"args": args} if args else {})})
 
     @property
@@ -81,20 +90,59 @@ class Proposal:
         chosen = [part.steps[width].phrase for part, width in zip(self.parts, widths, strict=True)]
         return [in_english(phrase) for phrase in (*self.fixed, *chosen)]
 
+    def examples(self, widths: Sequence[int]) -> list[tuple[str, ...]]:
+        """What each part newly allows with these widths."""
+        return [part.steps[width].examples for part, width in zip(self.parts, widths, strict=True)]
+
+
+def why_no_rule(call: RuledCall) -> tuple[str, str]:
+    """Why there is no rule "like this": a key for the page, and words. Both are empty if there is one."""
+    if propose(call) is not None:
+        return "", ""
+    arguments = {} if call.is_large else call.arguments
+    if secret := next((name for name, value in arguments.items() if _quotes_secret(name, value)), None):
+        return "secret", f"{visible(secret)} has a secret in it, and a rules file is no place for secrets"
+    return "large", "the call has too many or too large arguments"
+
 
 def propose(call: RuledCall) -> Proposal | None:
-    """The narrowest rule that covers this call, and how it may be widened; `None` if it has too many arguments, or
-    arguments that are too large.
+    """The narrowest rule that covers this call, and how it may be widened; `None` if it has too many arguments,
+    arguments that are too large, or one with a secret in it: a rule for any value of that argument would allow far more
+    than the person saw.
     """
     if len(call.arguments) > _MOST_ARGUMENTS or call.is_large or is_deeper(call.arguments, DEEPEST - 1):
         return None
-    if not _is_exact(call.arguments) or any(map(_is_wide, (call.agent, call.tool.name, call.tool.server))):
+    asker = call.asker
+    bound_to = "" if asker is None or asker.is_claimed else asker.name
+    if not _is_exact(call.arguments) or any(map(_is_wide, (bound_to, call.tool.name, call.tool.server))):
+        return None
+    if any(_quotes_secret(name, value) for name, value in call.arguments.items()):
         return None
     parts = [_part(name, value) for name, value in call.arguments.items()]
-    if call.agent:
-        its_agent = Step(Phrase("agent", value=visible(call.agent)), call.agent)
-        parts.append(Widening("", (its_agent, Step(Phrase("anyagent"), None))))
-    return Proposal({**_base(call), "only_args": sorted(call.arguments)}, tuple(parts))
+    if asker is not None:
+        parts.append(Widening("", (*asker_steps(asker), Step(Phrase("anyagent"), None))))
+    proposal = Proposal({**_base(call), "only_args": sorted(call.arguments)}, tuple(parts))
+    return replace(proposal, parts=tuple(_with_examples(proposal.base, part, call) for part in parts))
+
+
+def _with_examples(base: Mapping[str, Any], part: Widening, call: RuledCall) -> Widening:
+    alone = Proposal(base, (part,))  # all parts must hold, so each can be tried by itself
+    rules = [alone.rule("shown", (width,)) for width in range(len(part.steps))]
+    seen = {part.name: call.arguments[part.name]} if part.name else {}
+    is_secret = bool(part.name) and holds_secret(part.name, seen[part.name])
+    shown = newly_allowed(rules, replace(call, arguments=seen), part.name, is_secret=is_secret)
+    steps = [replace(step, examples=found) for step, found in zip(part.steps, shown, strict=True)]
+    return replace(part, steps=tuple(steps))
+
+
+def asker_steps(asker: Asker) -> Iterator[Step]:
+    """For whom the rule is. A claimed name is no part of it: a rule with that name would never match."""
+    if not asker.is_claimed and asker.name:
+        yield Step(Phrase("agent", value=visible(asker.name)), {"agent": asker.name})
+    elif asker.key is not None and not _is_wide(asker.key):
+        yield Step(Phrase("anyof.key", visible(asker.name), visible(asker.key)), {"key": asker.key})
+    elif asker.office and not _is_wide(asker.office):
+        yield Step(Phrase("anyof.office", visible(asker.name), visible(asker.office)), {"office": asker.office})
 
 
 def tool_rule(call: RuledCall, rule_id: str) -> Rule:
@@ -133,12 +181,21 @@ def _written_name(name: str) -> str:
     return f"/{name.replace('~', '~0').replace('/', '~1')}" if name.startswith("/") else name
 
 
+def _quotes_secret(name: str, value: Any) -> bool:
+    """Whether a secret stands inside of an argument that is not a secret as a whole."""
+    return holds_secret("", value) and not holds_named_secret(name, value)
+
+
 def _part(name: str, value: Any) -> Widening:
-    if holds_secret(name, value):  # a rules file and the record are no places for it
+    if holds_named_secret(name, value):  # a rules file and the record are no places for it
         return Widening(name, (Step(Phrase("secret", visible(name)), None),))
-    written = [*_conditions(value)]
-    steps = [Step(condition_phrase(name, next(parse_conditions(each))), each) for each in written]
+    steps = [Step(_phrase(name, each), each) for each in _conditions(value)]
     return Widening(name, (*steps, Step(Phrase("any", visible(name)), None)))
+
+
+def _phrase(name: str, written: Mapping[str, Any]) -> Phrase:
+    phrases = tuple(condition_phrase(name, condition) for condition in parse_conditions(written))
+    return phrases[0] if len(phrases) == 1 else Phrase("all", parts=phrases)
 
 
 def _conditions(value: Any) -> Iterator[dict[str, Any]]:
@@ -147,36 +204,66 @@ def _conditions(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, str):
         yield from _wider_texts(value)
     elif isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-        yield {"every": {"one_of": list(dict.fromkeys(value))}}
-        folders = [_folder(item) for item in value]
-        if None not in folders:
-            shared = os.path.commonpath([folder for folder in folders if folder is not None])
-            yield {"every": {"under": shared}}
-    elif isinstance(value, int | float) and not isinstance(value, bool) and value == value and value > 0:
-        yield {"at_most": value}
+        for wider in _wider_items(value):
+            # No more of them than the person saw.
+            yield {"every": wider, "longest": len(value)}
+    elif isinstance(value, int | float) and not isinstance(value, bool) and _is_toml(value):
+        yield from _wider_numbers(value)
+
+
+def _wider_numbers(value: float) -> Iterator[dict[str, Any]]:
+    """Numbers between nothing and this one. Zero has a meaning of its own for many tools: no limit, or everything."""
+    if isinstance(value, int):
+        if abs(value) > 1:
+            nearest = 1 if value > 0 else -1
+            yield {"at_least": min(nearest, value), "at_most": max(nearest, value), "whole": True}
+    elif value != 0:
+        yield {"at_least": min(0, value), "at_most": max(0, value)}
 
 
 def _wider_texts(value: str) -> Iterator[dict[str, Any]]:
-    folder = _folder(value)
-    for _ in range(_FOLDERS_UP):
-        if folder is None or os.path.dirname(folder) == folder:
-            break
-        yield {"under": folder}
-        folder = os.path.dirname(folder)
-    if (host := host_of(value)) is not None:
-        has_port = "://" in value and f":{host.port}" in value.split("://", 1)[1].split("/", 1)[0]
-        yield {"host": str(HostPattern(host.name, below=False, port=host.port if has_port else None))}
-    name, at, domain = value.rpartition("@")
-    if at and "://" not in value and "@" not in name and not set(domain) & set("*?, <>;/\n") and "." in domain:
-        yield {"glob": f"*@{domain}"}
+    if folders := _folders(value):
+        yield from ({"under": folder} for folder in folders)
+    elif (origin := _origin(value)) is not None:
+        yield {"host": origin}
+    elif (parts := mail_parts(value)) is not None:
+        yield {"mail": f"*@{parts[1]}"}
+    elif found := _PARTED.fullmatch(value):
+        yield {"plain_glob": f"{found[1]}*"}
 
 
-def _folder(value: str) -> str | None:
-    """The folder of a path that is clear without the computer's file system."""
-    if not os.path.isabs(value) or "\0" in value or os.path.normpath(value) != value:
+def _wider_items(items: list[str]) -> Iterator[dict[str, Any]]:
+    yield {"one_of": list(dict.fromkeys(items))}
+    folders = [_folders(item) for item in items]
+    if shared := [folder for folder in folders[0] if all(folder in each for each in folders)]:
+        yield {"under": shared[0]}
+    origins = [_origin(item) for item in items]
+    if None not in origins:
+        yield {"host": list(dict.fromkeys(origins))}
+    addresses = [mail_parts(item) for item in items]
+    if None not in addresses:
+        yield {"mail": list(dict.fromkeys(f"*@{address[1]}" for address in addresses if address is not None))}
+
+
+def _origin(value: str) -> str | None:
+    """The scheme, host and port of a URL that every program reads alike, as a rule has them."""
+    host = host_of(value)
+    if host is None or not host.is_plain or host.port is None:
         return None
+    port = None if host.port == default_port(host.scheme) else host.port
+    return str(HostPattern(host.name, below=False, port=port, scheme=host.scheme))
+
+
+def _folders(value: str) -> list[str]:
+    """The folders of a path that is clear without the computer's file system, from the nearest on."""
+    if not is_certain_path(value) or os.path.normpath(value) != value:
+        return []
+    found: list[str] = []
     folder = os.path.dirname(value)
-    return folder if folder != value and folder != os.sep else None
+    while len(found) < _FOLDERS_UP and os.path.dirname(folder) != folder:
+        found.append(folder)
+        folder = os.path.dirname(folder)
+    return found
 
 
 def _is_exact(arguments: Mapping[str, Any]) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 from a2c_smcp.computer.config.problems import Problem
 from a2c_smcp.computer.rules.conditions import Condition, parse_conditions
 from a2c_smcp.computer.rules.globs import Glob
+from a2c_smcp.computer.rules.reads import ReadPattern
 from a2c_smcp.terminal.suggestions import did_you_mean
 
 __all__ = [
@@ -24,7 +25,6 @@ __all__ = [
     "Rate",
     "Rule",
     "parse_rules",
-    "rule_warnings",
 ]
 
 Effect: TypeAlias = Literal["deny", "ask", "allow"]
@@ -34,6 +34,8 @@ MOST_RULES: Final = 1000
 _LONGEST_REASON: Final = 1000
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _MOST_PER_WINDOW: Final = 10_000
+#: What only a rule about calls can have.
+_OF_CALLS: Final = ("tool", "read_only", "destructive", "open_world", "args", "only_args", "at_most", "digest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class ArgumentConditions:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What to do with the calls that match. A condition that is not given matches every call."""
+    """What to do with the calls and reads that match. A condition that is not given matches all of them."""
 
     effect: Effect
     id: str
@@ -90,9 +92,12 @@ class Rule:
     reason: str = ""
     """What the agent reads if the rule refuses its call."""
     agent: tuple[Glob, ...] = ()
+    key: tuple[Glob, ...] = ()
     office: tuple[Glob, ...] = ()
     server: tuple[Glob, ...] = ()
     tool: tuple[Glob, ...] = ()
+    reads: tuple[ReadPattern, ...] = ()
+    """What is read. A rule that says so is not about calls."""
     read_only: bool | None = None
     destructive: bool | None = None
     open_world: bool | None = None
@@ -107,6 +112,11 @@ class Rule:
     """The digest of the tool that a person saw when they made the rule."""
     raw: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """As it was written."""
+
+    @property
+    def is_about_reads(self) -> bool:
+        """Whether it can match a read: it says so, or it has no condition that only a call can fulfil."""
+        return bool(self.reads) or all(getattr(self, key) in (None, ()) for key in _OF_CALLS)
 
 
 def parse_rules(data: Any, place: str = "rules", file: str = "") -> tuple[tuple[Rule, ...], tuple[Problem, ...]]:
@@ -130,13 +140,6 @@ def parse_rules(data: Any, place: str = "rules", file: str = "") -> tuple[tuple[
         where = f"{place}[{number}]"
         problems += [Problem(said, f"{where}.{key}" if key else where, file=file) for key, said in found]
     return tuple(rules), tuple(problems)
-
-
-def rule_warnings(rule: Rule) -> Iterator[str]:
-    """What a person may not have meant, though it is no mistake."""
-    for args in rule.args:
-        if rule.effect != "allow" and any(condition.operator == "every" for condition in args.conditions):
-            yield f"args.{args.name}: it matches only if every item does; did you mean 'some'?"
 
 
 def _rule(raw: Mapping[str, Any], taken: Container[str]) -> Rule:
@@ -173,6 +176,8 @@ def _problems(raw: Any) -> Iterator[tuple[str, str]]:
         yield "", f"needs an effect: {', '.join(EFFECTS)}"
     elif raw["effect"] != "allow" and "at_most" in raw:
         yield "at_most", "only an allow can have it: further calls are then asked for, or go on to the next rule"
+    if "reads" in raw and (both := [key for key in _OF_CALLS if key in raw]):
+        yield "reads", f"a rule is about calls or about reads, and {both[0]!r} is about calls; write two rules"
     if "digest" in raw and (not isinstance(raw.get("tool"), str) or Glob(raw["tool"]).is_wide):
         yield "digest", "needs the name of one tool, without wildcards: it is the digest of that tool"
 
@@ -209,6 +214,13 @@ def _globs(value: Any) -> tuple[Glob, ...]:
     if not texts or not all(isinstance(text, str) and text for text in texts):
         raise ValueError('must be a name, or a list of names; "*" in it stands for any text')
     return tuple(Glob(text) for text in texts)
+
+
+def _reads(value: Any) -> tuple[ReadPattern, ...]:
+    texts: Sequence[Any] = value if isinstance(value, list) else [value]
+    if not texts or not all(isinstance(text, str) and text for text in texts):
+        raise ValueError('must be a URI such as "window://*", a word such as "prompt", or a list of them')
+    return tuple(map(ReadPattern, texts))
 
 
 def _flag(value: Any) -> bool:
@@ -280,9 +292,11 @@ _FIELDS: Final[Mapping[str, Any]] = {
     "id": _id,
     "reason": _reason,
     "agent": _globs,
+    "key": _globs,
     "office": _globs,
     "server": _globs,
     "tool": _globs,
+    "reads": _reads,
     "read_only": _flag,
     "destructive": _flag,
     "open_world": _flag,

@@ -3,12 +3,21 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from a2c_smcp.computer.rules.deciding import Moment, RuledTool, needs_paths
+from a2c_smcp.computer.rules.deciding import Moment, RuledTool, needs_lookups
 from a2c_smcp.computer.rules.rule import Rule
 from a2c_smcp.computer.rules.toml_text import read_rules, with_rule, without_rule
 from a2c_smcp.errors import NotFoundError
 
-__all__ = ["AddRule", "RemoveRule", "RuleEdit", "RuleList", "apply_edit", "edited_text"]
+__all__ = [
+    "AddRule",
+    "RemoveRule",
+    "RuleEdit",
+    "RuleList",
+    "apply_edit",
+    "denies_in",
+    "edited_text",
+    "only_denies_more",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,24 @@ def edited_text(text: str, edit: RuleEdit) -> str:
     return without_rule(text, edit.rule_id)
 
 
+def denies_in(rules: Sequence[Rule]) -> int:
+    """How many of the rules forbid something."""
+    return sum(rule.effect == "deny" for rule in rules)
+
+
+def only_denies_more(before: Sequence[Rule], after: Sequence[Rule]) -> bool:
+    """Whether a new version of a file has all rules that it had, in their order, and besides only more that forbid
+    something.
+    """
+    kept = 0
+    for rule in after:
+        if kept < len(before) and rule == before[kept]:
+            kept += 1
+        elif rule.effect != "deny":
+            return False
+    return kept == len(before)
+
+
 @dataclass(frozen=True)
 class RuleList:
     """A value: each change returns a new one. The rules of the file come first, then those of config files."""
@@ -62,10 +89,12 @@ class RuleList:
     """The rules of the file, with the changes."""
     all: tuple[Rule, ...] = field(init=False)
     """All rules, in the order in which they decide."""
-    has_paths: bool = field(init=False)
-    """Whether a rule has a condition for which paths must be resolved."""
+    has_lookups: bool = field(init=False)
+    """Whether a rule has a condition for which paths or names may have to be resolved."""
     has_times: bool = field(init=False)
     """Whether a rule holds only at some times."""
+    about_reads: tuple[Rule, ...] = field(init=False)
+    """The rules that may match a read, in order."""
     _exact: dict[str, list[tuple[int, Rule]]] = field(init=False, repr=False)
     _wide: list[tuple[int, Rule]] = field(init=False, repr=False)
 
@@ -76,12 +105,15 @@ class RuleList:
         ids = {rule.id for rule in own}
         object.__setattr__(self, "own", own)
         object.__setattr__(self, "all", (*own, *(rule for rule in self.in_configs if rule.id not in ids)))
-        object.__setattr__(self, "has_paths", any(needs_paths(rule) for rule in self.all))
+        object.__setattr__(self, "has_lookups", any(needs_lookups(rule) for rule in self.all))
         has_times = any(rule.hours is not None or rule.expires is not None for rule in self.all)
         object.__setattr__(self, "has_times", has_times)
+        object.__setattr__(self, "about_reads", tuple(rule for rule in self.all if rule.is_about_reads))
         object.__setattr__(self, "_exact", {})
         object.__setattr__(self, "_wide", [])
         for number, rule in enumerate(self.all):
+            if rule.reads:
+                continue
             if not rule.tool or any(glob.is_wide for glob in rule.tool):
                 self._wide.append((number, rule))
             else:
@@ -116,5 +148,5 @@ class RuleList:
                 return rule
         raise NotFoundError("no rule has this id any more", {"rule": rule_id})
 
-    def edited(self, edit: RuleEdit) -> "RuleList":
-        return replace(self, edits=(*self.edits, edit))
+    def edited(self, *edits: RuleEdit) -> "RuleList":
+        return replace(self, edits=(*self.edits, *edits))

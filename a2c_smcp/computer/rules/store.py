@@ -8,12 +8,9 @@ Call everything on the Computer's event loop. A file with a mistake changes noth
 """
 
 import asyncio
-import json
 import logging
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -21,8 +18,8 @@ from typing import Any, Final, Literal
 import anyio
 import anyio.to_thread
 
-from a2c_smcp.computer.config.problems import InvalidConfigError, Problem
-from a2c_smcp.computer.rules.conditions import RealPath, lexical
+from a2c_smcp.computer.asker import Asker
+from a2c_smcp.computer.rules.cautions import cautions_of
 from a2c_smcp.computer.rules.deciding import (
     Moment,
     RuleCounters,
@@ -31,25 +28,31 @@ from a2c_smcp.computer.rules.deciding import (
     RuleVerdict,
     answer_for_all,
     decide,
-    paths_to_resolve,
 )
+from a2c_smcp.computer.rules.deciding_reads import ReadVerdicts, decide_read
+from a2c_smcp.computer.rules.lookups import FindAddresses, LookUp, Resolve, addresses_of, needed_for, real_paths
+from a2c_smcp.computer.rules.paths import BY_TEXT, Known
+from a2c_smcp.computer.rules.reads import RuledRead
 from a2c_smcp.computer.rules.rule import Effect, Rule
-from a2c_smcp.computer.rules.rule_list import AddRule, RemoveRule, RuleEdit, RuleList, edited_text
-from a2c_smcp.computer.rules.toml_text import read_rules
+from a2c_smcp.computer.rules.rule_list import AddRule, RemoveRule, RuleEdit, RuleList, denies_in, only_denies_more
+from a2c_smcp.computer.rules.rules_file import change_file, rules_in, seen_beside, text_of
+from a2c_smcp.computer.rules.toml_text import comments_of, read_rules
 from a2c_smcp.computer.rules.words import sentence_of
 from a2c_smcp.computer.utils.following import follow_folders
-from a2c_smcp.errors import BadRequestError, NotFoundError, SMCPError
-from a2c_smcp.utils.replacing import replace_file
+from a2c_smcp.errors import BadRequestError, SMCPError
+from a2c_smcp.utils.state_folder import make_private_folder
+from a2c_smcp.utils.text import on_one_line
 
-__all__ = ["ListedRule", "RuleChange", "RuleStore", "RulesInForce", "read_rules_file", "real_paths"]
+__all__ = ["ListedRule", "RuleChange", "RuleStore", "RulesInForce", "real_paths"]
 
 logger = logging.getLogger(__name__)
 
 #: How often a change of the file is tried again, if somebody else writes to it at the same time.
 _TRIES: Final = 20
-_LARGEST_FILE: Final = 4 * 2**20
-_LOCK_SECONDS: Final = 5.0
-_LARGEST_SEEN: Final = 64 * 2**20
+#: An editor may empty the file and then write it. So a change that lifts something counts when it was read twice, so
+#: many seconds apart.
+_SETTLES: Final = 0.5
+_MOST_WARNINGS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +65,23 @@ class ListedRule:
     matched: int
     last: float | None
     """When it decided last, in Unix time."""
+    comment: str = ""
+    """The comment above it: a rule of a card says there who made it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
     """What has changed."""
 
-    outcome: Literal["added", "undone", "read", "written", "problem"]
+    outcome: Literal["added", "undone", "read", "written", "problem", "gone"]
+    """`gone`: the file has fewer rules now that forbid something."""
     rule: str | None = None
     says: str = ""
-    """The rule in words, or the problem."""
+    """The rule in words, the problem, or how many are gone."""
     by: str | None = None
     """Where a person made the change."""
+    denies: int | None = None
+    """How many are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,37 +93,6 @@ class RulesInForce:
     """`None` if they hold at any time."""
 
 
-class _FileChangedError(Exception):
-    """Somebody else has written the file since it was read."""
-
-
-def read_rules_file(path: Path, *, needed: bool = False) -> tuple[Rule, ...]:
-    """The rules of a file; none if there is no file, unless it is `needed`. Raises `InvalidConfigError` if there is a
-    mistake in it.
-    """
-    return _rules_in(_text_of(path), path, needed=needed)
-
-
-def _rules_in(text: str | None, path: Path, *, needed: bool) -> tuple[Rule, ...]:
-    if text is None and needed:
-        raise InvalidConfigError([Problem("cannot be read: there is no such file", file=str(path))])
-    rules, problems = read_rules(text or "", str(path))
-    if problems:
-        raise InvalidConfigError(problems)
-    return rules
-
-
-def real_paths(paths: Sequence[str]) -> dict[str, str | None]:
-    """Where each path leads after all links; `None` if nobody can say. Blocking, perhaps for long."""
-    found: dict[str, str | None] = {}
-    for path in paths:
-        try:
-            found[path] = os.path.realpath(path)
-        except (OSError, ValueError):  # half a character
-            found[path] = None
-    return found
-
-
 class RuleStore:
     """`on_change` is called after every change of the rules; it must return at once."""
 
@@ -123,16 +100,16 @@ class RuleStore:
         self,
         on_change: Callable[[RuleChange], None] = lambda _: None,
         *,
-        resolve: Callable[[Sequence[str]], Mapping[str, str | None]] = real_paths,
+        resolve: Resolve = real_paths,
         resolve_seconds: float = 5.0,
+        find_addresses: FindAddresses = addresses_of,
     ) -> None:
         self.file: Path | None = None
         self.list = RuleList()
-        self._resolve = resolve
-        self._resolve_seconds = resolve_seconds
-        # A thread that waits for a dead network drive keeps its place. It must not take one that others need.
-        self._resolving = anyio.CapacityLimiter(8)
+        self._look_up = LookUp(resolve, find_addresses, resolve_seconds)
         self._unread = self._unwritten = ""
+        self.gone_denies = 0
+        """How many rules that forbid something have gone from the file while this computer ran."""
         self._on_change = on_change
         self._counters = RuleCounters()
         self._text: str | None = None
@@ -146,6 +123,11 @@ class RuleStore:
     def problem(self) -> str:
         """Why the file, as it is now, is not in force; or why a rule is not written to it."""
         return self._unread or self._unwritten
+
+    @property
+    def gone(self) -> str:
+        """`gone_denies` in words; empty if there are none."""
+        return f"{_gone(self.gone_denies)} from the rules file" if self.gone_denies else ""
 
     # --- deciding
 
@@ -172,25 +154,38 @@ class RuleStore:
         rules = self.list.about(call.tool)
         if not rules:
             return None
-        real_path: RealPath = lexical
-        if self.list.has_paths and (paths := paths_to_resolve(rules, call)):
-            # A path may lead to a network drive that does not answer. Then nobody knows where it leads.
-            found: Mapping[str, str | None] = {}
-            with anyio.move_on_after(self._resolve_seconds):
-                found = await anyio.to_thread.run_sync(
-                    self._resolve, paths, abandon_on_cancel=True, limiter=self._resolving
-                )
-            real_path = found.get
+        known = BY_TEXT
+        if self.list.has_lookups and (needed := needed_for(rules, call)):
+            known = await self._look_up.known(needed, lambda so_far: self._denies(rules, call, so_far))
             rules = self.list.about(call.tool)  # they may have changed meanwhile
         now = _moment()
-        verdict = decide(rules, call, now, self._counters, real_path, counted)
+        verdict = decide(rules, call, now, self._counters, known, counted)
         if verdict is not None and counts and verdict.rule.id != counted:
             self._counters.count(verdict.rule, now)
         return verdict
 
+    def _denies(self, rules: Sequence[Rule], call: RuledCall, known: Known) -> bool:
+        verdict = decide(rules, call, _moment(), self._counters, known)
+        return verdict is not None and verdict.effect == "deny"
+
     def likely(self, call: RuledCall) -> RuleVerdict | None:
         """What a rule says about this call, without links and without being counted. Only `verdict` is for certain."""
         return decide(self.list.about(call.tool), call, _moment(), self._counters)
+
+    @property
+    def has_read_rules(self) -> bool:
+        """Whether a rule may be about what agents read."""
+        return bool(self.list.about_reads)
+
+    def read_verdicts(self, asker: Asker | None, before: ReadVerdicts | None = None) -> ReadVerdicts:
+        """What the rules say about the reads of an agent now: the verdicts of `before`, as long as they are good."""
+        if before is not None and before.is_good(self.list, time.time()):
+            return before
+        return ReadVerdicts(self.list, _moment(), asker)
+
+    def likely_read(self, read: RuledRead) -> RuleVerdict | None:
+        """What a rule says about this read."""
+        return decide_read(self.list.about_reads, read, _moment())
 
     def answer_for_all(self, tool: RuledTool, otherwise: Effect) -> Effect | None:
         """The one answer that holds for every call of a tool, if there is one."""
@@ -202,11 +197,14 @@ class RuleStore:
         """All rules, in the order in which they decide."""
         unwritten = {edit.rule.id for edit in self.list.edits if isinstance(edit, AddRule)}
         own = {rule.id for rule in self.list.own}
+        said = comments_of(self._text or "", self.list.in_file)
+        said |= {edit.rule.id: edit.comment for edit in self.list.edits if isinstance(edit, AddRule)}
         return [
             ListedRule(
                 rule,
                 "config" if rule.id not in own else "run" if rule.id in unwritten else "file",
                 *self._counters.matched(rule.id),
+                said.get(rule.id, "") if rule.id in own else "",
             )
             for rule in self.list.all
         ]
@@ -220,15 +218,21 @@ class RuleStore:
         *,
         is_first: bool = False,
         by: str | None = None,
+        replaces: Sequence[str] = (),
     ) -> None:
         """Add a rule in front of all others if it `is_first`, in front of the one with the id `before`, or behind the
-        rules of the file. It holds at once. `by` is the place where a person made it.
+        rules of the file. It holds at once. `by` is the place where a person made it. The rules in `replaces` go at the
+        same time. Raises what `remove` raises, and `BadRequestError` if another rule has the id.
 
         `seen` is the tool that the person saw. It is kept by the rule's digest, to show later what has changed.
         """
         if seen is not None and rule.digest is not None:
             self._seen[rule.digest] = dict(seen)
-        self._edit(AddRule(rule, before, comment, is_first), RuleChange("added", rule.id, sentence_of(rule), by))
+        gone = [self._own(each).id for each in replaces]
+        if rule.id not in gone and any(each.id == rule.id for each in self.list.all):
+            raise BadRequestError(f"another rule has the id {rule.id!r}", {"rule": rule.id})
+        edits: list[RuleEdit] = [*map(RemoveRule, gone), AddRule(rule, before, comment, is_first)]
+        self._edit(edits, RuleChange("added", rule.id, sentence_of(rule), by))
 
     def recall(self, read: Callable[[], Mapping[str, tuple[int, float]]]) -> None:
         """Let a thread read how often rules decided in earlier runs, and when last. From then on it counts, too."""
@@ -246,19 +250,24 @@ class RuleStore:
         """Undo a rule. `by` is the place where a person does so. Raises `NotFoundError`, or `BadRequestError` for the
         rule of a config file.
         """
+        rule = self._own(rule_id)
+        self._edit((RemoveRule(rule_id),), RuleChange("undone", rule.id, sentence_of(rule), by))
+
+    def _own(self, rule_id: str) -> Rule:
         rule = self.list.find(rule_id)
         if rule not in self.list.own:
-            raise BadRequestError("this rule stands in a config file; remove it there", {"rule": rule_id})
-        self._edit(RemoveRule(rule_id), RuleChange("undone", rule.id, sentence_of(rule), by))
+            raise BadRequestError("this rule stands in a config file; change it there", {"rule": rule_id})
+        return rule
 
-    def _edit(self, edit: RuleEdit, change: RuleChange) -> None:
-        self._take(self.list.edited(edit), change)
+    def _edit(self, edits: Sequence[RuleEdit], change: RuleChange) -> None:
+        self._take(self.list.edited(*edits), change)
         if self.file is not None and (self._saving is None or self._saving.done()):
             self._saving = asyncio.get_running_loop().create_task(self._save())
 
     def use_config(self, rules: Sequence[Rule]) -> None:
         """Take over the rules of the config files. They decide after those of the rules file."""
         if tuple(rules) != self.list.in_configs:
+            _warn(rules)
             self._take(replace(self.list, in_configs=tuple(rules)), RuleChange("read", says="config files"))
 
     def _take(self, rules: RuleList, change: RuleChange) -> None:
@@ -272,10 +281,11 @@ class RuleStore:
         """Read the file, and write rules to it from now on. Raises `InvalidConfigError` for a mistake in it: a
         computer without its rules would do too much. A file that is not there yet has no rules, unless it is `needed`.
         """
-        text = _text_of(path)
-        rules = _rules_in(text, path, needed=needed)
+        text = text_of(path)
+        rules = rules_in(text, path, needed=needed)
         self.file, self._text = path, text
-        self._seen |= _read_seen(_seen_file(path.resolve()))
+        _warn(rules)
+        self._seen |= seen_beside(path.resolve())
         self._take(replace(self.list, in_file=rules), RuleChange("read", says=str(self.file)))
 
     async def follow(self) -> None:
@@ -286,7 +296,7 @@ class RuleStore:
         folders = {self.file.absolute().parent, self.file.resolve().parent}
         try:
             for folder in folders:
-                await anyio.to_thread.run_sync(_make_folder, folder)
+                await anyio.to_thread.run_sync(make_private_folder, folder)
         except OSError as error:
             logger.warning("rules last until this computer stops: there is no folder %s: %s", folder, error.strerror)
             return
@@ -306,22 +316,45 @@ class RuleStore:
 
     async def _reload(self, file: Path) -> None:
         try:
-            text = await anyio.to_thread.run_sync(_text_of, file)
-            if text == self._text:
-                if self._unread:
-                    self._unread = self._unwritten = ""
-                    self._on_change(RuleChange("read", says=str(file)))
-                return
-            # A file that is gone does not mean that nothing is forbidden any more.
-            rules = _rules_in(text, file, needed=bool(self.list.in_file))
+            text, rules = await self._settled(file)
         except SMCPError as error:
             problem = f"the rules file is not in force, the rules stay as they were: {error}"
             before, self._unread = self._unread, problem
             self._tell_problem(before, problem)
             return
+        if text == self._text:
+            if self._unread:
+                self._unread = self._unwritten = ""
+                self._on_change(RuleChange("read", says=str(file)))
+            return
+        gone = denies_in(self.list.in_file) - denies_in(rules)
         self._text, self._unread, self._unwritten = text, "", ""
+        self.gone_denies = max(0, self.gone_denies + gone)
         logger.info("the rules file is read again: %d rules", len(rules))
+        _warn(rules)
         self._take(replace(self.list, in_file=rules), RuleChange("read", says=str(file)))
+        if gone > 0:
+            says = f"{_gone(gone)} from the rules file {file}"
+            logger.warning("%s", says)
+            self._on_change(RuleChange("gone", says=says, denies=gone))
+
+    async def _settled(self, file: Path) -> tuple[str | None, tuple[Rule, ...]]:
+        """The text and the rules of the file, read twice if they lift something. Raises `SMCPError`."""
+
+        async def read() -> tuple[str | None, tuple[Rule, ...]]:
+            text = await anyio.to_thread.run_sync(text_of, file)
+            # A file that is gone does not mean that nothing is forbidden any more.
+            return text, rules_in(text, file, needed=bool(self.list.in_file))
+
+        found = await read()
+        for _ in range(_TRIES):
+            if only_denies_more(self.list.in_file, found[1]):
+                return found
+            await anyio.sleep(_SETTLES)
+            before, found = found, await read()
+            if found[1] == before[1]:
+                return found
+        raise BadRequestError("somebody changes it all the time")
 
     def _tell_problem(self, before: str, problem: str) -> None:
         if problem != before:
@@ -336,9 +369,9 @@ class RuleStore:
                     return
 
     async def _save_once(self, file: Path) -> bool:
-        edits, needed = self.list.edits, bool(self.list.in_file)
+        edits = self.list.edits
         try:
-            text = await anyio.to_thread.run_sync(_write, file, edits, dict(self._seen), needed)
+            text = await self._changed(file, edits)
         except (SMCPError, OSError) as error:
             problem = f"a rule is not written to {file}, it holds until this computer stops: {error}"
             before, self._unwritten = self._unwritten, problem
@@ -349,6 +382,20 @@ class RuleStore:
         self._take(replace(self.list, in_file=rules, edits=self.list.edits[len(edits) :]), RuleChange("written"))
         return True
 
+    async def _changed(self, file: Path, edits: Sequence[RuleEdit]) -> str:
+        """Write these changes, and return the new text. What somebody else has written meanwhile is taken over
+        first.
+        """
+        for _ in range(_TRIES):
+            seen = dict(self._seen)
+            text = await anyio.to_thread.run_sync(change_file, file, self._text, edits, seen)
+            if text is not None:
+                return text
+            await self._reload(file)
+            if self._unread:
+                raise BadRequestError(self._unread)
+        raise BadRequestError("somebody else writes the rules file all the time")
+
     async def aclose(self) -> None:
         """Wait until the changes are written."""
         if self._recalling is not None:
@@ -358,112 +405,20 @@ class RuleStore:
                 await asyncio.wait([self._saving])
 
 
+def _warn(rules: Sequence[Rule]) -> None:
+    """Say in the log which rules match more than they seem to."""
+    cautions = list(cautions_of(rules))
+    for caution in cautions[:_MOST_WARNINGS]:
+        logger.warning("%s", on_one_line(caution))
+    if len(cautions) > _MOST_WARNINGS:
+        logger.warning("%d more warnings about rules: 'rules list' has them", len(cautions) - _MOST_WARNINGS)
+
+
 def _moment() -> Moment:
     now = time.time()
     clock = time.localtime(now)
     return Moment(now, clock.tm_hour * 60 + clock.tm_min, time.monotonic())
 
 
-def _text_of(path: Path) -> str | None:
-    """The text of the file; `None` if there is none."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise _unreadable(path, f"cannot be read: {error.strerror}") from None
-    if len(content) > _LARGEST_FILE:
-        raise _unreadable(path, "is larger than 4 MiB")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise _unreadable(path, "is not UTF-8 text") from None
-
-
-def _unreadable(path: Path, why: str) -> InvalidConfigError:
-    return InvalidConfigError([Problem(why, file=str(path))])
-
-
-def _write(path: Path, edits: Sequence[RuleEdit], seen: Mapping[str, Any], needed: bool) -> str:
-    """Change the file as it is now. If somebody else writes it meanwhile, begin again with their text."""
-    target = path.resolve()
-    _make_folder(target.parent)
-    with _locked(target):
-        return _write_locked(target, edits, seen, needed)
-
-
-def _write_locked(target: Path, edits: Sequence[RuleEdit], seen: Mapping[str, Any], needed: bool) -> str:
-    for _ in range(_TRIES):
-        stamp, found = _stamp(target), _text_of(target)
-        if found is None and needed:
-            raise BadRequestError("the file is gone; a new one would lack the rules that it had")
-        text = found or ""
-        for edit in edits:
-            with suppress(NotFoundError):  # a rule that is gone need not be removed
-                text = edited_text(text, edit)
-        try:
-            replace_file(target, text.encode(), lambda _, stamp=stamp: _check(target, stamp))  # type: ignore[misc]
-        except _FileChangedError:
-            continue
-        digests = {rule.digest for rule in read_rules(text)[0]}
-        known = {**_read_seen(_seen_file(target)), **seen}
-        kept = {digest: tool for digest, tool in known.items() if digest in digests}
-        replace_file(_seen_file(target), json.dumps(kept, default=str).encode())
-        return text
-    raise BadRequestError("somebody else writes the rules file all the time")
-
-
-@contextmanager
-def _locked(target: Path) -> Iterator[None]:
-    """One computer of this user changes the file at a time. An editor does not ask for this lock: for that, the file is
-    looked at once more before it is replaced.
-    """
-    try:
-        import fcntl
-    except ImportError:  # not on this system
-        yield
-        return
-    deadline = time.monotonic() + _LOCK_SECONDS
-    with target.with_name(f".{target.name}.lock").open("w") as lock:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise BadRequestError("another computer has locked the rules file for seconds") from None
-                time.sleep(0.01)
-        yield
-
-
-def _seen_file(path: Path) -> Path:
-    """Beside the rules file: the tools that people saw when they made rules."""
-    return path.with_name(f"{path.name}.seen.json")
-
-
-def _read_seen(path: Path) -> dict[str, dict[str, Any]]:
-    """What is remembered; nothing if the file is gone or broken. Then the person is told less about a change."""
-    try:
-        with path.open("rb") as file:
-            found = json.loads(file.read(_LARGEST_SEEN))
-    except (OSError, ValueError):
-        return {}
-    return {digest: tool for digest, tool in found.items() if isinstance(tool, dict)} if isinstance(found, dict) else {}
-
-
-def _make_folder(folder: Path) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-
-def _stamp(path: Path) -> tuple[int, ...] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-def _check(path: Path, stamp: tuple[int, ...] | None) -> None:
-    if _stamp(path) != stamp:
-        raise _FileChangedError
+def _gone(number: int) -> str:
+    return "1 deny is gone" if number == 1 else f"{number} denies are gone"

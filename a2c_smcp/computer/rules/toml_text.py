@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from a2c_smcp.computer.config.problems import Problem
@@ -10,7 +10,7 @@ from a2c_smcp.computer.rules.rule import Rule, parse_rules
 from a2c_smcp.errors import BadRequestError, NotFoundError
 from a2c_smcp.terminal.suggestions import did_you_mean
 
-__all__ = ["read_rules", "with_rule", "without_rule"]
+__all__ = ["comments_of", "read_rules", "rule_text", "with_rule", "without_rule"]
 
 _KEY: Final = "rules"
 _HEADER: Final = re.compile(r"^[ \t]*\[\[[ \t]*(?:rules|\"rules\"|'rules')[ \t]*\]\]", re.MULTILINE)
@@ -33,6 +33,24 @@ def read_rules(text: str, file: str = "") -> tuple[tuple[Rule, ...], tuple[Probl
     ]
     rules, problems = parse_rules(data.get(_KEY, []), file=file)
     return rules, (*unknown, *problems)
+
+
+def comments_of(text: str, rules: Sequence[Rule]) -> dict[str, str]:
+    """The comment that stands above each of the rules of this text, by the rule's id."""
+    starts = [found.start() for found in _HEADER.finditer(text)]
+    if len(starts) != len(rules):
+        return {}
+    found = {}
+    for rule, start in zip(rules, starts, strict=True):
+        lines = text[_start_with_comments(text, start) : start].splitlines()
+        if said := "\n".join(line.strip().lstrip("#").strip() for line in lines):
+            found[rule.id] = said
+    return found
+
+
+def rule_text(raw: Mapping[str, Any]) -> str:
+    """One rule as it is written in a file, without its header. Raises `BadRequestError` if that cannot be written."""
+    return _fields(raw)
 
 
 def with_rule(text: str, rule: Rule, before: str | None = None, comment: str = "") -> str:
@@ -107,8 +125,8 @@ def _content(rule: Rule) -> Mapping[str, Any]:
 
 
 def _comment(comment: str) -> str:
-    plain = "".join(character if character.isprintable() else " " for character in comment)
-    return f"# {plain[:200]}\n" if plain else ""
+    lines = ["".join(each if each.isprintable() else " " for each in line)[:1000] for line in comment.splitlines()]
+    return "".join(f"# {line}\n" for line in lines[:200] if line)
 
 
 def _fields(raw: Mapping[str, Any]) -> str:

@@ -5,36 +5,56 @@ has sentences for the same keys in its languages.
 """
 
 import datetime as dt
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
-from a2c_smcp.computer.mcp_clients.masking import MASK
 from a2c_smcp.computer.rules.conditions import Condition
-from a2c_smcp.computer.rules.globs import Glob
+from a2c_smcp.computer.rules.globs import Glob, PlainGlob
 from a2c_smcp.computer.rules.hosts import HostPattern
+from a2c_smcp.computer.rules.mail import MailPattern
 from a2c_smcp.computer.rules.rule import Rule
-from a2c_smcp.utils.secret_names import holds_secret
+from a2c_smcp.utils.secret_shapes import MASK, hidden, holds_secret
 from a2c_smcp.utils.text import visible
 
-__all__ = ["ENGLISH", "Phrase", "condition_phrase", "effect_phrase", "in_english", "rule_phrases", "sentence_of"]
+__all__ = [
+    "ENGLISH",
+    "Phrase",
+    "condition_phrase",
+    "effect_phrase",
+    "in_english",
+    "rule_phrases",
+    "sentence_of",
+    "shown_value",
+]
 
 _LONGEST_VALUE: Final = 200
 #: The operators that quote values of the argument.
-_QUOTES: Final = frozenset({"equals", "one_of", "glob"})
+_QUOTES: Final = frozenset({"equals", "one_of", "glob", "plain_glob"})
+#: The conditions on who asks, and their sentences in a rule that does not allow.
+_UNCERTAIN: Final = {"agent": "agent.claimed", "key": "key.unknown"}
 
 #: The English sentences. The page's `texts-en.js` has the same, with `rule.` before each key.
 ENGLISH: Final = {
     "allow": "Allow",
     "ask": "Ask before",
     "deny": "Never run",
+    "allow.reads": "Allow reading",
+    "ask.reads": "Ask before reading",
+    "deny.reads": "Never read",
     "tool": "the tool is {value}",
     "server": "the server is {value}",
-    "agent": "the agent is {value}",
+    "agent": "the agent is {value}, by a key that is bound to this name",
+    "agent.claimed": "the agent is {value}, or no key is bound to its name",
+    "key": "its key is {value}",
+    "key.unknown": "its key is {value}, or is not known",
     "office": "the office is {value}",
     "anytool": "any tool",
+    "anything": "any tool, and whatever can be read",
+    "reads": "what is read is {value}",
     "read_only.yes": "its server says that it only reads",
     "read_only.no": "its server does not say that it only reads",
     "destructive.yes": "it may destroy something",
@@ -50,19 +70,28 @@ ENGLISH: Final = {
     "equals": "{name} is exactly {value}",
     "one_of": "{name} is one of {value}",
     "glob": "{name} has the form {value}",
+    "plain_glob": "{name} has the form {value}, where * is letters, digits and . _ + - only",
     "under": "{name} is in the folder {value}",
     "host": "{name} is a URL of {value}",
+    "mail": "{name} is one mail address of {value}",
+    "one_line.yes": "{name} is one line",
+    "one_line.no": "{name} has line breaks or other control characters",
     "at_most": "{name} is at most {value}",
     "at_least": "{name} is at least {value}",
+    "whole.yes": "{name} is a whole number",
+    "whole.no": "{name} is not a whole number",
     "longest": "{name} has at most {value} characters or items",
     "absent.yes": "{name} is left out",
     "absent.no": "{name} is given",
     "every": "for every item of {name}: {value}",
     "some": "for at least one item of {name}: {value}",
     "item": "it",
+    "all": "{value}",
     "any": "any {name}",
     "secret": "any value of {name}: a secret is not written into a rule",
     "anyagent": "any agent",
+    "anyof.key": "any agent with the key {value}: no key is bound to the name {name}",
+    "anyof.office": "any agent in the office {value}: no key is bound to the name {name}",
 }
 
 
@@ -94,7 +123,7 @@ def sentence_of(rule: Rule) -> str:
 
 
 def effect_phrase(rule: Rule) -> Phrase:
-    return Phrase(rule.effect)
+    return Phrase(f"{rule.effect}.reads" if rule.reads else rule.effect)
 
 
 def rule_phrases(rule: Rule) -> list[Phrase]:
@@ -103,11 +132,15 @@ def rule_phrases(rule: Rule) -> list[Phrase]:
 
 
 def _phrases(rule: Rule) -> Iterator[Phrase]:
-    if not rule.tool:
-        yield Phrase("anytool")
-    for key in ("tool", "server", "agent", "office"):
+    if rule.reads:
+        yield Phrase("reads", value=", ".join(visible(pattern.text) for pattern in rule.reads))
+    elif not rule.tool:
+        yield Phrase("anything" if rule.is_about_reads else "anytool")
+    for key in ("tool", "server", "agent", "key", "office"):
         if globs := getattr(rule, key):
-            yield Phrase(key, value=", ".join(visible(glob.text) for glob in globs))
+            # What is uncertain fits as well, if the rule allows nothing.
+            shown = key if rule.effect == "allow" else _UNCERTAIN.get(key, key)
+            yield Phrase(shown, value=", ".join(visible(glob.text) for glob in globs))
     for key in ("read_only", "destructive", "open_world"):
         if (wanted := getattr(rule, key)) is not None:
             yield Phrase(f"{key}.{'yes' if wanted else 'no'}")
@@ -131,8 +164,8 @@ def condition_phrase(name: str, condition: Condition) -> Phrase:
     """A condition on an argument, or on an item if there is no name."""
     shown = visible(name)
     match condition:
-        case Condition("absent", wanted):
-            return Phrase(f"absent.{'yes' if wanted else 'no'}", shown)
+        case Condition("absent" | "one_line" | "whole" as key, wanted):
+            return Phrase(f"{key}.{'yes' if wanted else 'no'}", shown)
         case Condition("every" | "some" as key, inner):
             if holds_secret(name, ()):
                 return Phrase(key, shown, MASK)
@@ -143,21 +176,26 @@ def condition_phrase(name: str, condition: Condition) -> Phrase:
 
 def _value(operand: Any) -> str:
     match operand:
-        case Glob():
-            return _cut(visible(operand.text))
-        case tuple() if operand and isinstance(operand[0], HostPattern):
+        case Glob() | PlainGlob():
+            return _cut(hidden(visible(operand.text)))
+        case tuple() if operand and isinstance(operand[0], HostPattern | MailPattern):
             return ", ".join(map(str, operand))
         case tuple():
             return _cut(", ".join(map(_value, operand)))
         case _:
-            return _cut(visible(_json(operand)))
+            return shown_value(operand)
+
+
+def shown_value(value: Any) -> str:
+    """A value of an argument, for a person: as JSON, without secrets, and cut if it is long."""
+    return _cut(hidden(visible(_json(value))))
 
 
 def _json(value: Any) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError:  # for example an integer over 64 bits
-        return str(value)
+        return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _cut(text: str) -> str:

@@ -12,7 +12,7 @@ import httpx2
 import jwt
 
 from a2c_smcp.computer.mcp_clients.model import OAuthParameters
-from a2c_smcp.computer.sign_in.errors import SignInError
+from a2c_smcp.oidc.sign_in_errors import SignInError
 from a2c_smcp.web.hosts import is_loopback
 
 __all__ = ["assertion_in", "check_audience", "check_issuer", "exchange_request"]

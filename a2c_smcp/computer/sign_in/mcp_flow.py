@@ -34,9 +34,9 @@ from pydantic import AnyUrl, ValidationError
 from a2c_smcp.computer.mcp_clients.model import OAuthParameters
 from a2c_smcp.computer.sign_in.assertions import assertion_in, check_audience, check_issuer, exchange_request
 from a2c_smcp.computer.sign_in.challenges import Challenge
-from a2c_smcp.computer.sign_in.errors import IssuerSilentError, SignInError
-from a2c_smcp.computer.sign_in.guarded_requests import GuardedRequests
 from a2c_smcp.computer.sign_in.kept_sign_in import KeptSignIn
+from a2c_smcp.oidc.guarded_requests import GuardedRequests
+from a2c_smcp.oidc.sign_in_errors import IssuerSilentError, SignInError
 from a2c_smcp.utils.distribution import DISTRIBUTION
 
 __all__ = ["SigningPerson", "has_metadata", "refresh", "revoke", "sign_in"]

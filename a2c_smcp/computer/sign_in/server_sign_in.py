@@ -17,14 +17,14 @@ from mcp.shared.auth import AuthorizationCodeResult
 from a2c_smcp.computer.mcp_clients.model import OAuthParameters
 from a2c_smcp.computer.sign_in.asking import SignInAsker, SignInPrompt
 from a2c_smcp.computer.sign_in.challenges import Challenge, challenge_in
-from a2c_smcp.computer.sign_in.errors import IssuerSilentError, SignInError
-from a2c_smcp.computer.sign_in.guarded_requests import GuardedRequests
 from a2c_smcp.computer.sign_in.kept_sign_in import KeptSignIn
 from a2c_smcp.computer.sign_in.mcp_flow import SigningPerson, has_metadata, refresh, revoke, sign_in
 from a2c_smcp.computer.sign_in.token_store import SignInStore, key_of
 from a2c_smcp.computer.sign_in.watched_requests import WATCHED_REQUEST
 from a2c_smcp.computer.utils.callbacks import ignore
+from a2c_smcp.oidc.guarded_requests import GuardedRequests
 from a2c_smcp.oidc.redirects import RedirectError, RedirectListener
+from a2c_smcp.oidc.sign_in_errors import IssuerSilentError, SignInError
 
 __all__ = ["Bearer", "BearerAuth", "ServerSignIn"]
 

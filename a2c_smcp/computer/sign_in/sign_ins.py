@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, OAuthParameters, StdioServerConfig
 from a2c_smcp.computer.sign_in.asking import SignInAsker
-from a2c_smcp.computer.sign_in.errors import SignInError
 from a2c_smcp.computer.sign_in.server_sign_in import ServerSignIn
 from a2c_smcp.computer.sign_in.token_store import MemoryStore, SignInStore
 from a2c_smcp.computer.utils.callbacks import ignore
+from a2c_smcp.oidc.sign_in_errors import SignInError
 from a2c_smcp.types import SERVER_NAME
 
 __all__ = ["SignIns"]

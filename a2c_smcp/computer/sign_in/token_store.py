@@ -17,10 +17,11 @@ from typing import Any, Final, Protocol
 
 import anyio.to_thread
 
-from a2c_smcp.computer.sign_in.errors import IssuerSilentError
 from a2c_smcp.computer.sign_in.kept_sign_in import KeptSignIn
+from a2c_smcp.oidc.sign_in_errors import IssuerSilentError
 from a2c_smcp.utils.file_locks import try_file_lock
 from a2c_smcp.utils.replacing import replace_file
+from a2c_smcp.utils.state_folder import make_private_folder
 from a2c_smcp.utils.system import IS_UNIX
 
 __all__ = ["MemoryStore", "SignInStore", "TokenStore", "key_of"]
@@ -189,8 +190,7 @@ class TokenStore:
             self._file(key).unlink(missing_ok=True)
 
     def _make_folder(self) -> None:
-        for each in (self._folder.parent, self._folder):
-            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         if IS_UNIX and self._folder.stat().st_mode & 0o077:
             self._folder.chmod(0o700)
 

@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 _SKILL_FILE: Final = "SKILL.md"
 #: A skill's name, which is also that of its folder.
 _NAME: Final = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
-#: Files that are never given to an agent: they hold the secrets of a skill.
-_FORBIDDEN: Final = frozenset({".skillenv", ".env"})
+#: How the names of files begin that are never given to an agent: they hold the secrets of a skill.
+_FORBIDDEN: Final = (".skillenv", ".env")
 _MOST_SKILLS: Final = 500
 #: In bytes.
 _LARGEST_FILE: Final = 16 * 1024 * 1024
@@ -77,7 +77,7 @@ class SkillFolder:
             if not isinstance(description, str) or not description:
                 left_out[name] = f"its {_SKILL_FILE} has no description"
                 continue
-            found.append(_info(name, self.folder, cut(description, _LONGEST_DESCRIPTION), fields))
+            found.append(_info(name, cut(description, _LONGEST_DESCRIPTION), fields))
         for name, why in left_out.items():
             if self._left_out.get(name) != why:
                 logger.warning("skill %r is left out: %s", name, why)
@@ -151,7 +151,7 @@ def _parts(rel_path: str) -> tuple[str, ...]:
     parts = tuple(rel_path.split("/"))
     if "\0" in rel_path or "\\" in rel_path or ":" in rel_path or any(part in ("", ".", "..") for part in parts):
         raise skill_not_accessible("traversal", rel_path)
-    if any(part.casefold() in _FORBIDDEN for part in parts):
+    if any(part.casefold().startswith(_FORBIDDEN) or part.casefold().endswith(".env") for part in parts):
         raise skill_not_accessible("forbidden", rel_path)
     return parts
 
@@ -199,11 +199,11 @@ def _as_text(data: bytes) -> str | None:
         return None
 
 
-def _info(name: str, folder: Path, description: str, fields: dict[str, Any]) -> SkillInfo:
+def _info(name: str, description: str, fields: dict[str, Any]) -> SkillInfo:
     info: SkillInfo = {
         "name": name,
         "source": "user",
-        "path": str(folder.absolute() / name),
+        "path": name,  # 0.4 requires one; where the folder is on the computer is nobody's business
         "description": description,
     }
     for key in ("license", "compatibility", "version"):

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from mcp_types import CallToolResult
 
+from a2c_smcp.computer.asker import ASKER
 from a2c_smcp.computer.calls.memory import CallKey, CallMemory, Finished, Running
 from a2c_smcp.computer.calls.progress import PROGRESS_SECONDS
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.decisions.approvals import CALLING_AGENT, CALLING_OFFICE
 from a2c_smcp.computer.decisions.callers import CALLER
 from a2c_smcp.computer.redaction import discreet_error
 from a2c_smcp.computer.socketio.agent_questions import AgentQuestions
@@ -127,8 +127,7 @@ class AgentCalls:
     async def cancel(self, data: Any) -> None:
         """Take the notification that an agent has cancelled its call."""
         request: AgentCallData = parse(CANCEL_TOOL_CALL_NOTIFICATION, data)
-        call = self._memory.running(CallKey(self.office, request["agent"], request["req_id"]))
-        if call is not None:
+        for call in self._memory.running(self.office, request["agent"], request["req_id"]):
             call.cancel()
 
     async def answer(self, data: Any) -> Any:
@@ -145,7 +144,8 @@ class AgentCalls:
 
     async def _result(self, request: ToolCallReq, received: dict[str, Any]) -> Encoded:
         _check_names(request)
-        key = CallKey(self.office, request["agent"], request["req_id"])
+        asker = ASKER.get()
+        key = CallKey(asker.office, asker.name, asker.bound, asker.own_id, request["req_id"])
         call = _Call()
         match self._memory.admit(key, request["tool_name"], request["params"], call, _now()):
             case Finished(result=reply):
@@ -159,8 +159,6 @@ class AgentCalls:
 
     async def _run(self, key: CallKey, request: ToolCallReq, call: _Call) -> Encoded:
         """Run a call in this task. It goes on if the connection is lost: a repeat gets the result."""
-        CALLING_AGENT.set(key.agent)  # for this task only
-        CALLING_OFFICE.set(key.office)
         connection = ANSWERED_ON.get()
         if (caller := self.questions.caller(key, request, connection)) is not None:
             CALLER.set(caller)

@@ -10,6 +10,7 @@ from typing import Any, Final, get_args
 
 import anyio
 
+from a2c_smcp.computer.asker import ASKER, Asker
 from a2c_smcp.computer.calls.memory import CallKey
 from a2c_smcp.computer.decisions.book import (
     Accepted,
@@ -54,7 +55,8 @@ class AgentQuestions:
         self._decisions = decisions
         self._request = request
         self._office = office
-        self._waiting: dict[str, CallKey] = {}
+        self._waiting: dict[str, Asker] = {}
+        """Who is asked, by the id of the question."""
         self._log = LimitedLog(logger)
 
     def caller(self, key: CallKey, request: ToolCallReq, connection: Connection | None) -> Caller | None:
@@ -63,15 +65,15 @@ class AgentQuestions:
         if not modes:
             return None
         send = partial(self._send, key, connection)
-        return Caller(_AGENT, modes, partial(self._ask, key, request["computer"], send))
+        return Caller(_AGENT, modes, partial(self._ask, ASKER.get(), key, request["computer"], send))
 
     async def answer(self, request: AnswerQuestionReq) -> DoneRet:
         """Take an answer of the agent. Raises `NotFoundError` if no question of a call of this agent waits for it, and
         `BadRequestError` if it does not fit the form.
         """
         question_id = request["question_id"]
-        key = self._waiting.get(question_id)
-        if key is None or (key.office, key.agent) != (self._office(), request["agent"]):
+        asked, asker = self._waiting.get(question_id), ASKER.get()
+        if asked is None or (asked, asked.own_id) != (asker, asker.own_id):
             raise NotFoundError("no question of this agent's calls has this id, or it needs no answer any more")
         try:
             self._decisions.answer(question_id, _answer(request), by=_AGENT)
@@ -80,7 +82,12 @@ class AgentQuestions:
         return {"req_id": request["req_id"]}
 
     async def _ask(
-        self, key: CallKey, computer: str, send: Callable[[ToolQuestion], Awaitable[bool]], decision: Decision
+        self,
+        asker: Asker,
+        key: CallKey,
+        computer: str,
+        send: Callable[[ToolQuestion], Awaitable[bool]],
+        decision: Decision,
     ) -> DecisionAnswer | None:
         """Put a question to the agent, and wait until it is decided. `None` if the agent cannot be asked."""
         assert isinstance(decision, Question)
@@ -93,7 +100,7 @@ class AgentQuestions:
         body = _with_question(about, decision)
         if len(codec.dumps(body)) > MAX_QUESTION:
             return None
-        self._waiting[decision.id] = key
+        self._waiting[decision.id] = asker
         try:
             if not await send(body):
                 return None
@@ -130,6 +137,8 @@ class AgentQuestions:
 
 def _with_question(about: ToolQuestion, question: Question) -> ToolQuestion:
     body: ToolQuestion = {**about, "mcp_server": question.server, "message": question.message}
+    if question.key is not None:
+        body["key"] = question.key
     if question.url is not None:
         return {**body, "mode": "url", "url": question.url, "elicitationId": question.id}
     return {**body, "mode": "form", "requestedSchema": dict(question.schema or {})}

@@ -5,16 +5,17 @@ rest.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from a2c_smcp.computer.asker import ASKER, Asker
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.mcp_clients.item_limits import largest_answer
 from a2c_smcp.computer.mcp_clients.protocol_requests import trace_context
-from a2c_smcp.computer.resources.links import OfficeAgentId
 from a2c_smcp.computer.resources.parts import ResourceBody, read_range
+from a2c_smcp.computer.resources.prompt_rounds import round_of
+from a2c_smcp.computer.resources.read_guard import ReadGuard
 from a2c_smcp.computer.socketio.kept_bodies import KeptBodies
 from a2c_smcp.computer.socketio.subscriptions import AgentSubscriptions
 from a2c_smcp.errors import InternalError, PayloadTooLargeError
 from a2c_smcp.smcp import (
-    AgentCallData,
     CompleteReq,
     CompleteRet,
     DoneRet,
@@ -39,20 +40,20 @@ _COMPLETIONS: Final = 100
 
 
 class AgentReads:
-    """Answers requests. `office` returns the office that the Computer is in, and `max_message` how large an answer may
-    be. It is never larger than `largest`.
+    """Answers requests of the task's `ASKER`. `max_message` returns how large an answer may be. It is never larger than
+    `largest`. `guard` knows what the agent may read.
     """
 
     def __init__(
         self,
         computer: Computer,
-        office: Callable[[], str],
         subscriptions: AgentSubscriptions,
         largest: int,
         max_message: Callable[[], int],
+        guard: ReadGuard,
     ) -> None:
         self._computer = computer
-        self._office = office
+        self._guard = guard
         self._subscriptions = subscriptions
         self._max_message = max_message
         self._bodies = KeptBodies(2 * largest_answer(largest))
@@ -61,9 +62,7 @@ class AgentReads:
         """The agent has left: forget what was kept for it, and end its subscriptions."""
         self._bodies.clear()
         self._subscriptions.end()
-
-    def _caller(self, request: AgentCallData) -> OfficeAgentId:
-        return OfficeAgentId(self._office(), request["agent"])
+        self._guard.forget()
 
     @property
     def _room(self) -> int:
@@ -72,7 +71,9 @@ class AgentReads:
     # --- lists
 
     async def get_resources(self, request: GetResourcesReq) -> GetResourcesRet:
-        page = await self._computer.shared.resources(request.get("mcp_server"), request.get("cursor"), self._room)
+        page = await self._computer.shared.resources(
+            request.get("mcp_server"), request.get("cursor"), self._room, self._guard.sight()
+        )
         answer: GetResourcesRet = {
             "resources": page.items["resources"],
             "templates": page.items["templates"],
@@ -83,7 +84,9 @@ class AgentReads:
         return answer
 
     async def get_prompts(self, request: GetPromptsReq) -> GetPromptsRet:
-        page = await self._computer.shared.prompts(request.get("mcp_server"), request.get("cursor"), self._room)
+        page = await self._computer.shared.prompts(
+            request.get("mcp_server"), request.get("cursor"), self._room, self._guard.sight()
+        )
         answer: GetPromptsRet = {"prompts": page.items["prompts"], "req_id": request["req_id"]}
         if page.next_cursor is not None:
             answer["next_cursor"] = page.next_cursor
@@ -92,7 +95,7 @@ class AgentReads:
     # --- resources
 
     async def read_resource(self, request: ReadResourceReq) -> Encoded:
-        caller, uri, wanted = self._caller(request), request["uri"], request.get("range")
+        caller, uri, wanted = ASKER.get(), request["uri"], request.get("range")
         if wanted is not None:
             return await self._read_part(request, caller, *read_range(wanted))
         contents, meta = await self._read(request, caller)
@@ -108,16 +111,17 @@ class AgentReads:
         return Encoded(text)
 
     async def _read(
-        self, request: ReadResourceReq, caller: OfficeAgentId
+        self, request: ReadResourceReq, caller: Asker
     ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-        result = await self._computer.shared.read(request["uri"], caller, trace_context(request.get("meta")))
+        meta, sight = trace_context(request.get("meta")), self._guard.sight()
+        result = await self._computer.shared.read(request["uri"], caller, meta, sight)
         contents = [content.model_dump(mode="json", by_alias=True, exclude_none=True) for content in result.contents]
         return contents, dict(result.meta) if result.meta else None
 
     def _keep_for_parts(
         self,
         error: PayloadTooLargeError,
-        caller: OfficeAgentId,
+        caller: Asker,
         uri: str,
         contents: list[dict[str, Any]],
         meta: Mapping[str, Any] | None,
@@ -132,12 +136,14 @@ class AgentReads:
         error.details = {**error.details, "total_size": body.size}
         self._bodies.put(caller, uri, body, is_read=False)
 
-    async def _read_part(self, request: ReadResourceReq, caller: OfficeAgentId, offset: int, length: int) -> Encoded:
+    async def _read_part(self, request: ReadResourceReq, caller: Asker, offset: int, length: int) -> Encoded:
         uri = request["uri"]
         body = self._bodies.get(caller, uri, begins=offset == 0)
         if body is None:
             body = ResourceBody(*await self._read(request, caller))
             self._bodies.put(caller, uri, body, is_read=True)
+        elif (sight := self._guard.sight()) is not None:
+            await self._computer.shared.check(uri, caller, sight)
         part = body.part(offset, length)
         answer: ReadResourceRet = {
             "contents": part.contents,
@@ -157,7 +163,7 @@ class AgentReads:
         return Encoded(text)
 
     async def subscribe(self, request: SubscribeResourceReq) -> DoneRet:
-        await self._subscriptions.subscribe(self._caller(request), request["uri"])
+        await self._subscriptions.subscribe(ASKER.get(), request["uri"], self._guard.sight())
         return {"req_id": request["req_id"]}
 
     async def unsubscribe(self, request: SubscribeResourceReq) -> DoneRet:
@@ -169,11 +175,17 @@ class AgentReads:
     async def get_prompt(self, request: GetPromptReq) -> GetPromptRet:
         meta = trace_context(request.get("meta"))
         shared, server = self._computer.shared, request["mcp_server"]
-        said = await shared.get_prompt(server, request["name"], request.get("arguments") or {}, meta)
+        asking = round_of(request)
+        given, sight = request.get("arguments") or {}, self._guard.sight()
+        found = await shared.get_prompt(server, request["name"], given, meta, asking, sight)
+        if found.questions is not None:
+            asked: GetPromptRet = {"messages": [], "input_requests": dict(found.questions), "req_id": request["req_id"]}
+            return asked if found.state is None else {**asked, "request_state": found.state}
+        said = found.result
         answer: GetPromptRet = {"messages": said.get("messages") or [], "req_id": request["req_id"]}
         contents = [message.get("content") for message in answer["messages"]]
         links = [it["uri"] for it in contents if isinstance(it, dict) and it.get("type") == "resource_link"]
-        shared.remember_links(server, self._caller(request), [uri for uri in links[:100] if isinstance(uri, str)])
+        shared.remember_links(server, ASKER.get(), [uri for uri in links[:100] if isinstance(uri, str)])
         if said.get("description") is not None:
             answer["description"] = said["description"]
         if said.get("_meta"):
@@ -185,7 +197,7 @@ class AgentReads:
         if "context" in request:
             asked["context"] = request["context"]
         meta = trace_context(request.get("meta"))
-        completion = await self._computer.shared.complete(request["mcp_server"], asked, meta)
+        completion = await self._computer.shared.complete(request["mcp_server"], asked, meta, self._guard.sight())
         values = completion.get("values") or []
         if len(values) > _COMPLETIONS:
             completion |= {"values": values[:_COMPLETIONS], "hasMore": True}

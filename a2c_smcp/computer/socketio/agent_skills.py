@@ -8,6 +8,8 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
+from a2c_smcp.computer.resources.read_guard import ReadGuard
+from a2c_smcp.computer.rules.reads import ReadKind
 from a2c_smcp.computer.skills.folder import SkillFolder
 from a2c_smcp.computer.socketio.kept_blobs import KeptBlobs
 from a2c_smcp.computer.socketio.uploads import Uploads
@@ -22,6 +24,7 @@ from a2c_smcp.smcp import (
     GetSkillsRet,
     PutBlobReq,
     PutBlobRet,
+    SkillInfo,
 )
 
 __all__ = ["AgentSkills"]
@@ -33,9 +36,12 @@ _LOOK: Final = 2.0
 
 
 class AgentSkills:
-    """Answers requests. Without a folder of skills there are none, and without one for uploads no file is taken."""
+    """Answers requests, as far as the `guard` lets the agent read. Without a folder of skills there are none, and
+    without one for uploads no file is taken.
+    """
 
-    def __init__(self, skills: Path | None, uploads: Path | None, blobs: KeptBlobs) -> None:
+    def __init__(self, skills: Path | None, uploads: Path | None, blobs: KeptBlobs, guard: ReadGuard) -> None:
+        self._guard = guard
         self._skills = None if skills is None else SkillFolder(skills)
         self._uploads = Uploads(uploads)
         self._blobs = blobs
@@ -52,10 +58,23 @@ class AgentSkills:
         self._blobs.clear()
 
     async def get_skills(self, request: GetSkillsReq) -> GetSkillsRet:
-        found = [] if self._skills is None else await anyio.to_thread.run_sync(self._skills.list)
+        if (sight := self._guard.sight()) is None:
+            found = await self._listed()
+        else:
+            async with sight.listing("skills"):
+                found = await self._listed() if sight.shows(ReadKind.SKILL, "") else []
         return {"skills": found, "req_id": request["req_id"]}
 
+    async def _listed(self) -> list[SkillInfo]:
+        return [] if self._skills is None else await anyio.to_thread.run_sync(self._skills.list)
+
     async def get_skill(self, request: GetSkillReq) -> GetSkillRet:
+        if (sight := self._guard.sight()) is not None:
+            async with sight.reading(ReadKind.SKILL, "", request["name"]):
+                return await self._get_skill(request)
+        return await self._get_skill(request)
+
+    async def _get_skill(self, request: GetSkillReq) -> GetSkillRet:
         name = request["name"]
         if self._skills is None:
             raise skill_not_found(name)
@@ -70,16 +89,24 @@ class AgentSkills:
         }
         if body.is_text and len(body.data) <= INLINE_BYTES:
             return {**answer, "body": body.data.decode()}
-        handle = self._blobs.keep(KeptBlob(body.data, body.mime_type, body.sha256))
+        handle = self._blobs.keep(KeptBlob(body.data, body.mime_type, body.sha256), name)
         if handle is None:
             raise skill_not_accessible("too_large", body.rel_path)
         return {**answer, "blob_handle": handle}
 
     async def get_blob(self, request: GetBlobReq) -> GetBlobRet:
-        return self._blobs.answer(request)
+        if (sight := self._guard.sight()) is None:
+            return self._blobs.answer(request)
+        if (skill := self._blobs.skill_of(request["blob_handle"])) is not None:
+            await sight.check(ReadKind.SKILL, "", skill)
+        async with sight.reading(ReadKind.BLOB, ""):
+            return self._blobs.answer(request)
 
     async def put_blob(self, request: PutBlobReq) -> PutBlobRet:
-        return await self._uploads.answer(request)
+        if (sight := self._guard.sight()) is None:
+            return await self._uploads.answer(request)
+        async with sight.reading(ReadKind.BLOB, ""):
+            return await self._uploads.answer(request)
 
     async def watch(self, changed: Callable[[], None]) -> None:
         """Call `changed` whenever the skills have changed, until cancelled. First it cleans the folder of uploads."""

@@ -15,8 +15,12 @@ from typing import Any, Final, Self, get_args
 
 import anyio
 
+from a2c_smcp.computer.asker import ASKER, asker_of
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.mcp_clients.catalogue import with_server_names
 from a2c_smcp.computer.redaction import discreet_config
+from a2c_smcp.computer.resources.read_guard import READ_ANNOUNCEMENTS
+from a2c_smcp.computer.rules.reads import ReadKind
 from a2c_smcp.computer.socketio.agent_calls import AgentCalls
 from a2c_smcp.computer.socketio.agent_reads import AgentReads
 from a2c_smcp.computer.socketio.agent_skills import AgentSkills
@@ -24,7 +28,8 @@ from a2c_smcp.computer.socketio.dialect_answers import DialectAnswers
 from a2c_smcp.computer.socketio.kept_blobs import KeptBlobs
 from a2c_smcp.computer.socketio.record_heads import RecordHeads
 from a2c_smcp.computer.socketio.subscriptions import AgentSubscriptions
-from a2c_smcp.computer.watching.events import AnnouncedEvent, EventsLost, ServerStatus
+from a2c_smcp.computer.watching.change_journal import ChangeJournal
+from a2c_smcp.computer.watching.events import AnnouncedEvent, EventsLost, RulesChanged, ServerStatus
 from a2c_smcp.errors import (
     BadRequestError,
     ConnectionLostError,
@@ -33,6 +38,7 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
     error_from_payload,
 )
+from a2c_smcp.link.connection import ANSWERED_ON
 from a2c_smcp.link.interface import Disconnected, Joined, KeySource, LinkEvent, LinkOptions, Membership
 from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.link.transports import Way
@@ -82,7 +88,7 @@ logger = logging.getLogger(__name__)
 
 _ANNOUNCED: Final = get_args(AnnouncedEvent)
 _ANNOUNCEMENTS: Final = frozenset(kind.announced_by for kind in _ANNOUNCED)
-_FOLLOWED: Final = (*_ANNOUNCED, ServerStatus)
+_FOLLOWED: Final = (*_ANNOUNCED, ServerStatus, RulesChanged)
 _EXTENSIONS: Final = frozenset({UPDATE_RESOURCES_EVENT, UPDATE_PROMPTS_EVENT, UPDATE_SKILLS_EVENT})
 
 
@@ -115,9 +121,11 @@ class SMCPComputerClient:
         if api_key is not None:
             options = replace(options, api_key=api_key)
         check = partial(self._request, TOOL_CALL_EVENT)
+        self._guard = computer.read_guard()
+        self._journal = ChangeJournal()
         self._blobs = KeptBlobs()
         self._dialect = DialectAnswers(computer, lambda: self._link.dialect, self._blobs)
-        self._skills = AgentSkills(computer.skills, computer.uploads, self._blobs)
+        self._skills = AgentSkills(computer.skills, computer.uploads, self._blobs, self._guard)
         self._calls = AgentCalls(
             computer,
             check,
@@ -126,18 +134,20 @@ class SMCPComputerClient:
             lambda: self._link.max_message,
             self._dialect,
         )
-        self._subscriptions = AgentSubscriptions(computer, self._tell_update)
+        self._subscriptions = AgentSubscriptions(computer, self._tell_update, self._guard)
         self._reads = AgentReads(
             computer,
-            lambda: self._calls.office,
             self._subscriptions,
             options.max_message,
             lambda: self._link.max_message,
+            self._guard,
         )
         self._link = OfficeLink(options, self._handlers(), on_event=self._heard, refused=self._dialect.refused)
         self._heads = None if computer.told_record is None else RecordHeads(computer.told_record, self._link.request)
         self._id = uuid.uuid4().hex
         self._to_announce: set[str] = set()
+        self._told_anyway: set[str] = set()
+        """What is announced because other rules decide now what the agent sees."""
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -147,6 +157,7 @@ class SMCPComputerClient:
         """Connect. Raises `UnauthorizedError`, the error class of another refusal, or `ConnectionLostError`."""
         await self._link.open()
         if not self._tasks:
+            self._computer.changes.add(self._journal)
             work = [
                 self._follow(),
                 self._announce(),
@@ -161,6 +172,7 @@ class SMCPComputerClient:
         with anyio.CancelScope(shield=True):
             tasks: set[asyncio.Task[Any]] = {*self._tasks, *self._calls.tasks}
             self._tasks = set()
+            self._computer.changes.discard(self._journal)
             for task in tasks:
                 task.cancel()
             if self._heads is not None and self._link.joined:
@@ -257,33 +269,43 @@ class SMCPComputerClient:
         return handle
 
     def _request(self, event: str, data: Any) -> Any:
-        """The request, checked. Raises if it is invalid, or for another computer."""
+        """The request, checked. Raises if it is invalid, or for another computer. Sets who asks for this task."""
         request = parse(event, data, max_timeout=self._max_timeout)
         if request["computer"] != self._computer.name:
             raise NotFoundError("the request names another computer than this one")
+        connection = ANSWERED_ON.get()
+        asker = asker_of(data, self._calls.office, stamps=connection is not None and connection.stamps)
+        ASKER.set(asker)
+        self._guard.last = asker
         return request
 
     async def _get_tools(self, request: GetToolsReq) -> GetToolsRet:
-        return {"tools": self._computer.get_available_tools(), "req_id": request["req_id"]}
+        tools = self._computer.get_available_tools()
+        if (request.get("meta") or {}).get("server_names") is True:
+            tools = with_server_names(tools, self._computer.tool_servers)
+        return {"tools": tools, "req_id": request["req_id"]}
 
     async def _get_config(self, _: GetComputerConfigReq) -> GetComputerConfigRet:
-        return discreet_config(self._computer.get_config())
+        if (sight := self._guard.sight()) is None:
+            return discreet_config(self._computer.get_config())
+        async with sight.reading(ReadKind.CONFIG, ""):
+            return discreet_config(self._computer.get_config())
 
     async def _get_desktop(self, request: GetDeskTopReq) -> GetDeskTopRet:
         req_id = request["req_id"]
         around: GetDeskTopRet = {"desktops": [], "req_id": req_id}
         room = self._link.max_message - PACKET_OVERHEAD - size_of(codec.dumps(around))
         desktops = await self._computer.get_desktop(
-            request.get("desktop_size"), request.get("window"), max_bytes=max(0, room)
+            request.get("desktop_size"), request.get("window"), max_bytes=max(0, room), sight=self._guard.sight()
         )
         return {"desktops": desktops, "req_id": req_id}
 
     async def _get_finder(self, request: GetFinderReq) -> GetFinderRet:
-        documents, total_count = await self._computer.get_finder(
-            request.get("keywords"), request.get("file_type"), request.get("offset", 0), request.get("limit", 20)
-        )
+        asked = request.get("keywords"), request.get("file_type"), request.get("offset", 0), request.get("limit", 20)
+        sight = self._guard.sight()
+        documents, total_count = await self._computer.get_finder(*asked, sight=sight)
         answer: GetFinderRet = {"documents": documents, "total_count": total_count, "req_id": request["req_id"]}
-        if note := self._computer.finder_note:
+        if note := self._computer.finder_note_for(sight):
             answer["note"] = note
         return answer
 
@@ -322,6 +344,9 @@ class SMCPComputerClient:
                     self._to_announce.add(event.announced_by)
                 elif isinstance(event, ServerStatus):
                     self._to_announce.add(UPDATE_CONFIG_EVENT)  # agents read the servers' states in the config
+                elif isinstance(event, RulesChanged) and self._guard.is_news():
+                    self._told_anyway |= READ_ANNOUNCEMENTS
+                    self._to_announce |= READ_ANNOUNCEMENTS
                 self._wake.set()
 
     def _skills_changed(self) -> None:
@@ -346,6 +371,8 @@ class SMCPComputerClient:
             self._wake.clear()
             while self._to_announce and self._link.joined:
                 announcement = self._to_announce.pop()
+                if not self._may_tell(announcement):
+                    continue
                 try:
                     await self._send_news(announcement, body)
                 except ConnectionLostError:
@@ -359,6 +386,15 @@ class SMCPComputerClient:
                     is_known = not isinstance(error, BadRequestError) or announcement not in _EXTENSIONS
                     level = logging.WARNING if is_known else logging.DEBUG
                     logger.log(level, "%s was not announced: %s", announcement, error)
+
+    def _may_tell(self, announcement: str) -> bool:
+        """Whether the agent may know of what has changed."""
+        changed = self._journal.take(announcement)
+        if announcement in self._told_anyway:
+            self._told_anyway.discard(announcement)
+            return True
+        sight = self._guard.last_sight()
+        return sight is None or sight.tells(announcement, changed)
 
 
 async def _not_ours(_: Any) -> None:

@@ -28,13 +28,17 @@ class KeptBlobs:
             _MOST_BLOBS, heaviest=heaviest, weigh=lambda blob: len(blob.data)
         )
         self._timer: asyncio.TimerHandle | None = None
+        self._skills: BoundedDict[str, str] = BoundedDict(_MOST_BLOBS)
+        """The skill whose content a handle stands for, if it is one."""
 
-    def keep(self, blob: KeptBlob) -> str | None:
+    def keep(self, blob: KeptBlob, skill: str | None = None) -> str | None:
         """A new handle for these bytes; `None` if they are too many to be kept."""
         if len(blob.data) > self._heaviest:
             return None
         loop, handle = asyncio.get_running_loop(), secrets.token_urlsafe(_HANDLE_BYTES)
         self._blobs.put(handle, blob, loop.time())
+        if skill is not None:
+            self._skills.put(handle, skill)
         if self._timer is None:
             self._timer = loop.call_later(self._seconds, self._forget)
         return handle
@@ -54,6 +58,10 @@ class KeptBlobs:
 
         return keep
 
+    def skill_of(self, handle: str) -> str | None:
+        """The name of the skill whose content this handle stands for."""
+        return self._skills.get(handle)
+
     def answer(self, request: GetBlobReq) -> GetBlobRet:
         """A chunk. Raises 4018 for a handle that is unknown or has expired, and for an offset beyond the end."""
         self._blobs.forget_before(asyncio.get_running_loop().time() - self._seconds)
@@ -65,6 +73,7 @@ class KeptBlobs:
     def clear(self) -> None:
         """Forget all bytes: the computer has left the office."""
         self._blobs.clear()
+        self._skills.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from a2c_smcp.computer.resources.links import OfficeAgentId
+from a2c_smcp.computer.asker import Asker
 from a2c_smcp.computer.resources.parts import ResourceBody
 from a2c_smcp.utils.bounded import BoundedDict
 
@@ -19,27 +19,27 @@ class KeptBodies:
     """The last contents that did not fit into one message, `heaviest` bytes of them in all."""
 
     def __init__(self, heaviest: int, seconds: float = BODY_SECONDS) -> None:
-        self._bodies: BoundedDict[tuple[OfficeAgentId, str], ResourceBody] = BoundedDict(
+        self._bodies: BoundedDict[tuple[Asker, str, str], ResourceBody] = BoundedDict(
             _MOST_BODIES, heaviest=heaviest, weigh=lambda it: it.size
         )
-        self._unread: set[tuple[OfficeAgentId, str]] = set()
+        self._unread: set[tuple[Asker, str, str]] = set()
         """Those of which no part was read yet."""
         self._seconds = seconds
         self._timer: asyncio.TimerHandle | None = None
 
-    def get(self, caller: OfficeAgentId, uri: str, *, begins: bool) -> ResourceBody | None:
+    def get(self, caller: Asker, uri: str, *, begins: bool) -> ResourceBody | None:
         """The contents that were kept for this agent. A series of parts that begins gets only contents that no other
         series has read.
         """
-        key = (caller, uri)
+        key = (caller, caller.own_id, uri)
         if begins and key not in self._unread:
             return None
         self._unread.discard(key)
         return self._bodies.get(key)
 
-    def put(self, caller: OfficeAgentId, uri: str, body: ResourceBody, *, is_read: bool) -> None:
+    def put(self, caller: Asker, uri: str, body: ResourceBody, *, is_read: bool) -> None:
         """Keep contents for a minute. `is_read` says that a part of them is sent now."""
-        loop, key = asyncio.get_running_loop(), (caller, uri)
+        loop, key = asyncio.get_running_loop(), (caller, caller.own_id, uri)
         self._bodies.put(key, body, loop.time())
         self._unread = {each for each in self._unread | (set() if is_read else {key}) if each in self._bodies}
         if self._timer is None:

@@ -9,8 +9,10 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from a2c_smcp.computer.asker import Asker
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.resources.links import OfficeAgentId
+from a2c_smcp.computer.resources.read_guard import AgentSight, ReadGuard
+from a2c_smcp.computer.rules.reads import kind_of
 from a2c_smcp.computer.watching.paced_events import ANNOUNCE_SECONDS
 from a2c_smcp.errors import (
     BadRequestError,
@@ -33,10 +35,13 @@ _TOLD_AT_ONCE: Final = 20
 
 
 class AgentSubscriptions:
-    """`tell` sends the news that a resource has changed. Call `end` when the agent leaves, or the Computer does."""
+    """`tell` sends the news that a resource has changed, if the `guard` lets the agent read it. Call `end` when the
+    agent leaves, or the Computer does.
+    """
 
-    def __init__(self, computer: Computer, tell: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, computer: Computer, tell: Callable[[str], Awaitable[None]], guard: ReadGuard) -> None:
         self._computer = computer
+        self._guard = guard
         self._tell = tell
         self._servers: dict[str, SERVER_NAME] = {}
         """The server of each resource that is watched."""
@@ -46,14 +51,14 @@ class AgentSubscriptions:
         self._era = 0
         """Counts the agents that were here."""
 
-    async def subscribe(self, caller: OfficeAgentId, uri: str) -> None:
+    async def subscribe(self, caller: Asker, uri: str, sight: AgentSight | None = None) -> None:
         """Tell the agent of changes from now on. Raises as `ResourceReader.watch` does, and `TooManyRequestsError`."""
         if len(uri) > MAX_URI:
             raise BadRequestError(f"field 'uri': at most {MAX_URI} characters", {"field": "uri"})
         if uri not in self._servers and len(self._servers) >= MAX_SUBSCRIPTIONS:
             raise TooManyRequestsError(f"at most {MAX_SUBSCRIPTIONS} resources can be subscribed to")
         era = self._era
-        server = await self._computer.shared.watch(uri, caller, self._heard)
+        server = await self._computer.shared.watch(uri, caller, self._heard, sight)
         if era != self._era:
             if uri not in self._servers:
                 self._computer.shared.unwatch(server, uri, self._heard)
@@ -97,6 +102,9 @@ class AgentSubscriptions:
                 await asyncio.sleep(ANNOUNCE_SECONDS)
 
     async def _tell_one(self, uri: str) -> None:
+        sight = self._guard.last_sight()
+        if sight is not None and not sight.may_read(kind_of(uri), self._servers.get(uri, ""), uri):
+            return  # a rule has come, or its hour: later changes are told if it has gone again
         try:
             await self._tell(uri)
         except ConnectionLostError:

@@ -18,7 +18,7 @@ A reader that needs only some kinds of events says which: an event that nobody r
 
 import asyncio
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import ClassVar, Final, Literal, Protocol, Self, TypeAlias
 
@@ -228,6 +228,11 @@ class QuestionPassedOn:
     outcome: str
     """One of the values of `Outcome`."""
     message: str
+    office: str = ""
+    key: str | None = None
+    """The name of the agent's key."""
+    claimed: bool = True
+    """Whether no key is bound to the agent's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,13 +262,15 @@ class RulesChanged:
     """
 
     recorded_as: ClassVar = "rule"
-    outcome: Literal["added", "undone", "read", "written", "problem"]
+    outcome: Literal["added", "undone", "read", "written", "problem", "gone"]
     rule: str | None = None
     """The id of the rule that was added or undone."""
     says: str = ""
-    """That rule in words, or the mistake in the file."""
+    """That rule in words, the mistake in the file, or how many rules that forbid something are gone from it."""
     by: str | None = None
     """Where a person added or undid it: `terminal`, or the name of a page."""
+    denies: int | None = None
+    """How many rules that forbid something are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +291,8 @@ class OfficeStatus:
     """Why it is disconnected, or could not join again."""
     final: bool = False
     """Whether it will not try again by itself."""
+    since: float = field(default=0.0, compare=False)
+    """When it came into this state, in Unix time."""
 
 
 @dataclass(frozen=True, slots=True)

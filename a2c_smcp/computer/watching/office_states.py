@@ -35,10 +35,13 @@ class OfficeStates:
     def statuses(self) -> tuple[OfficeStatus, ...]:
         return tuple(self._statuses.values())
 
-    def hear(self, connection: str, url: str, event: LinkEvent) -> OfficeStatus:
-        """Take an event of a connection to the server at `url`. Returns its new status."""
-        status = self._statuses.get(connection) or OfficeStatus(connection, "disconnected", masked_url(url))
-        self._statuses[connection] = status = office_after(status, event)
+    def hear(self, connection: str, url: str, event: LinkEvent, at: float = 0.0) -> OfficeStatus:
+        """Take an event of a connection to the server at `url`. Returns its new status. `at` is Unix time."""
+        before = self._statuses.get(connection)
+        status = office_after(before or OfficeStatus(connection, "disconnected", masked_url(url)), event)
+        if before is None or status.state != before.state:
+            status = replace(status, since=at)
+        self._statuses[connection] = status
         return status
 
     def close(self, connection: str) -> OfficeStatus | None:

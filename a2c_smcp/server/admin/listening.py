@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from a2c_smcp.server.admin.surface import AdminSurface
+from a2c_smcp.utils.local_peers import local_peer
 from a2c_smcp.utils.run_folder import LONGEST_SOCKET_PATH, NoRunFolderError, run_folder
 from a2c_smcp.utils.system import IS_UNIX
 from a2c_smcp.web.http_surface import SurfaceConfig
@@ -55,7 +56,11 @@ class AdminDoor:
     async def __aenter__(self) -> Self:
         ready = asyncio.Event()
         config = SurfaceConfig(
-            self.make(), lifespan="off", timeout_graceful_shutdown=_CLOSE_SECONDS, **(self.tls or {})
+            self.make(),
+            lifespan="off",
+            timeout_graceful_shutdown=_CLOSE_SECONDS,
+            admits=None if self.path is None else _is_ours,
+            **(self.tls or {}),
         )
         self._server = GracefulServer(config, ready=ready.set, ending=_nothing, signals=False)
         self._serving = asyncio.create_task(self._server.serve([self.listener]), name="admin")
@@ -79,6 +84,20 @@ class AdminDoor:
             if self.path is not None and self.path.lstat().st_ino == self.inode:
                 self.path.unlink()
         self.listener.close()
+
+
+def _is_ours(connected: socket.socket) -> bool:
+    """Whether the process at the other end is of this user, or of root. The mode of the socket may have been changed
+    after it was made.
+    """
+    try:
+        peer = local_peer(connected)
+    except OSError:
+        return False
+    if peer is None or peer.user in (0, os.geteuid()):
+        return True
+    logger.warning("refused user %d at the admin socket", peer.user)
+    return False
 
 
 async def _nothing() -> None:

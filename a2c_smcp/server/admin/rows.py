@@ -41,6 +41,8 @@ class MemberRow(TypedDict):
     name: str
     key: str
     """The name of its key."""
+    bound: bool
+    """Whether its key may only have names like this one."""
     fingerprint: str
     address: str
     version: str
@@ -100,6 +102,8 @@ class KeyRow(TypedDict):
     fingerprint: str
     roles: list[str]
     offices: list[str]
+    names: list[str] | None
+    """The names that it may have in an office; `None` for any."""
     source: str
     """Where the key comes from: a file, or an option."""
     state: str

@@ -112,7 +112,7 @@ def process_table(rows: Iterable[Mapping[str, Any]], now: float) -> Table:
 
 def key_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     return [
-        ("NAME", "FINGERPRINT", "STATE", "SESSIONS", "ROLES", "OFFICES", "FROM"),
+        ("NAME", "FINGERPRINT", "STATE", "SESSIONS", "ROLES", "OFFICES", "NAMES", "FROM"),
         *(
             (
                 row["name"],
@@ -121,6 +121,7 @@ def key_table(rows: Iterable[Mapping[str, Any]]) -> Table:
                 str(row["sessions"]),
                 ", ".join(row["roles"]),
                 ", ".join(row["offices"]),
+                ", ".join(row.get("names") or ["*"]),  # older processes do not say it
                 row["source"],
             )
             for row in rows

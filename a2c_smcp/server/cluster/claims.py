@@ -13,6 +13,7 @@ from a2c_smcp.server import offices
 from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
 from a2c_smcp.server.cluster.keys import claim_key, claim_keys, encode_claim
+from a2c_smcp.server.cluster.seal import MemberSeal
 from a2c_smcp.server.offices import Member, Session, Transition
 from a2c_smcp.smcp import EnterOfficeReq
 from a2c_smcp.utils.backoff import backoff
@@ -29,8 +30,9 @@ logger = logging.getLogger(__name__)
 class Claims:
     """Writes and deletes claims while `tenure` has a lease."""
 
-    def __init__(self, bucket: Bucket, tenure: "Tenure") -> None:
+    def __init__(self, bucket: Bucket, tenure: "Tenure", seal: MemberSeal) -> None:
         self._bucket = bucket
+        self._seal = seal
         self._tenure = tenure
         self._turns = asyncio.Semaphore(tuning.BOUNDS.changes)
         self._log = LimitedLog(logger)
@@ -58,7 +60,7 @@ class Claims:
                     return transition, None
                 try:
                     expected = shown if known is None else known
-                    return transition, await self._bucket.write(key, encode_claim(member), expected)
+                    return transition, await self._bucket.write(key, self._encoded(member), expected)
                 except WrongRevisionError:
                     known = await self._look_at(key)
         raise InternalError("NATS refuses the change, or too many want the same name at once; try again")
@@ -81,6 +83,18 @@ class Claims:
         entry = await self._bucket.read(key)
         await self._tenure.reached(entry.revision)
         return entry.revision
+
+    async def write_again(self, member: Member) -> int | None:
+        """Write the claim of a member that this process has already. Returns its revision; `None` if it has changed."""
+        async with self._turns:
+            self._tenure.check_writable()
+            key = claim_key(member)
+            with suppress(WrongRevisionError):
+                return await self._bucket.write(key, self._encoded(member), self._tenure.replica.revision_of(key))
+        return None
+
+    def _encoded(self, member: Member) -> bytes:
+        return encode_claim(self._seal.signed(member))
 
     async def delete(self, member: Member) -> int:
         """Delete a member's claim, unless its key belongs to another member by now. Returns a revision at which the

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from a2c_smcp.errors import InternalError, NotInRoomError, SMCPError
+from a2c_smcp.errors import ForbiddenError, InternalError, NotInRoomError, SMCPError
 from a2c_smcp.server import offices
 from a2c_smcp.server.boundary import log_refusal, notice_of
 from a2c_smcp.server.broadcast import SMCPManager
@@ -15,6 +15,7 @@ from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.offices import Member, MemberChange
 from a2c_smcp.server.outbox import NoticePacket
+from a2c_smcp.server.own_fields import without_foreign_stamp
 from a2c_smcp.server.relay_spans import sent_across, taken_across
 from a2c_smcp.server.relays import PassOn
 from a2c_smcp.server.socket_bounds import LOST_PLACE
@@ -82,7 +83,8 @@ class ClusterNamespace(SMCPNamespace):
         message, request = remote.message, remote.message.request
         try:
             with taken_across(message, self.registry.process):
-                self._check_is_here(remote.target)
+                self._check_are_here(remote)
+                message.body = without_foreign_stamp(message.take_body())
                 return await super()._ask(remote.caller, remote.target, message, answer, remote.pass_on)
         except NotInRoomError:
             # The caller has gone, or its process has. A computer that did not get the call ignores the cancellation.
@@ -95,13 +97,16 @@ class ClusterNamespace(SMCPNamespace):
             log_refusal(self.admission.session_log, peer, message, remote.caller, error, fields)
             raise
 
-    def _check_is_here(self, target: Member) -> None:
-        """Raise unless the computer that another process has looked up is still in that office."""
+    def _check_are_here(self, remote: RemoteRequest) -> None:
+        """Raise unless the computer that another process has looked up is still in that office, and the agent, too."""
+        target = remote.target
         if self._draining:
             raise InternalError("the server is shutting down")
         session = self.registry.session(target.sid) if target.sid in self._clients else None
         if session is None or session.member is None or session.member.office_id != target.office_id:
             raise offices.computer_gone()
+        if self.registry.asker(remote.caller).office_id != target.office_id:
+            raise ForbiddenError("the agent that asks is not in the office of this computer")
 
     def hear(self, notice: Broadcast, text: str) -> None:
         """Tell the members of this process what a member of another process has announced."""

@@ -10,16 +10,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Protocol
 
-from a2c_smcp.errors import InternalError, NotInRoomError
+from a2c_smcp.errors import InternalError, NotInRoomError, SMCPError
 from a2c_smcp.server import offices
 from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.claims import Claims
 from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.keys import claim_key
+from a2c_smcp.server.cluster.seal import MemberSeal
 from a2c_smcp.server.cluster.tenure import Tenure
 from a2c_smcp.server.offices import Grant, Member, MemberChange, Session, Transition
 from a2c_smcp.server.registry import Counts
 from a2c_smcp.smcp import EnterOfficeReq, Event, LeaveOfficeReq
+from a2c_smcp.utils.bounded import BoundedDict
 from a2c_smcp.utils.limited_log import LimitedLog
 
 __all__ = ["ClusterRegistry", "RegistryListener"]
@@ -54,12 +56,17 @@ class ClusterRegistry(Tenure):
 
     def __init__(self, connection: NatsConnection) -> None:
         super().__init__(connection)
-        self._claims = Claims(self._bucket, self)
+        self._seal = MemberSeal(connection.options.keys)
+        self._claims = Claims(self._bucket, self, self._seal)
         self._sessions: dict[str, Session] = {}
         self._changing: set[str] = set()
         """Sessions whose join or leave is under way."""
         self._cut: set[str] = set()
         """Sessions whose membership was lost; their connections are being closed."""
+        self._regranted: set[str] = set()
+        """Sessions whose keys may allow something else now than their claims say."""
+        self._superseded: BoundedDict[str, Member] = BoundedDict(tuning.BOUNDS.superseded)
+        """Sessions of other processes whose place newer sessions have. What was on its way is still served."""
         self._log = LimitedLog(logger)
 
     def listen(self, listener: RegistryListener) -> None:
@@ -81,9 +88,11 @@ class ClusterRegistry(Tenure):
         self._sessions[sid] = Session(sid, grant)
 
     def regrant(self, sid: str, grant: Grant) -> None:
-        """A session may do this from now on. It stays where it is."""
+        """A session may do this from now on. It stays where it is. `upkeep` tells the other processes of its key."""
         if (session := self._sessions.get(sid)) is not None:
             self._sessions[sid] = replace(session, grant=grant)
+            if offices.regranted(session, grant).member != session.member:
+                self._regranted.add(sid)
 
     async def disconnect(self, sid: str) -> Transition | None:
         self._cut.discard(sid)
@@ -106,6 +115,17 @@ class ClusterRegistry(Tenure):
         session = self.session(sid)
         target = self.replica.directory.computer(session.member.office_id, computer) if session.member else None
         return offices.route(session, event, computer, target)
+
+    def asker(self, caller: str) -> Member:
+        """The member behind a session that asks. What other processes say of it does not count: this process's own copy
+        of the membership does.
+        """
+        process, in_another, sid = caller.partition("/")
+        if not in_another:
+            session = self.session(caller)
+            return offices.asker(offices.regranted(session, session.grant).member)
+        member = self.replica.member(sid) or self._superseded.get(sid)
+        return offices.asker(self._seal.believed(member) if member and member.process == process else None)
 
     def members(self, office_id: str) -> Sequence[Member]:
         self.check()
@@ -180,6 +200,8 @@ class ClusterRegistry(Tenure):
         session = self._sessions.get(member.sid)
         if session is not None and session.member == member:
             self._sessions[member.sid] = replace(session, superseded=True)
+        elif session is None:
+            self._superseded.put(member.sid, member)
 
     async def upkeep(self) -> None:
         """Delete claims that nobody wants: those that are left over in this process. One of the processes also
@@ -195,6 +217,29 @@ class ClusterRegistry(Tenure):
         abandoned = replica.abandoned()[: tuning.BOUNDS.tidied] if mine == min(replica.processes, default=mine) else []
         await asyncio.gather(*map(self._claims.delete, (*unwanted, *abandoned)))
         self._claims.left_over -= left_over
+        regranted, self._regranted = self._regranted, set()
+        await asyncio.gather(*map(self._claim_again, regranted))
+
+    async def _claim_again(self, sid: str) -> None:
+        """Say in the claim of a session what its key allows now."""
+        if (session := self._sessions.get(sid)) is None or session.superseded:
+            return
+        if sid in self._changing:
+            self._regranted.add(sid)
+            return
+        if (after := offices.regranted(session, session.grant)).member == session.member or after.member is None:
+            return
+        try:
+            with self._change_of(sid):
+                revision = await self._claims.write_again(after.member)
+                if revision is None:
+                    self._regranted.add(sid)
+                elif self._sessions.get(sid) == session:
+                    self._sessions[sid] = after
+                    await self.reached(revision)
+        except SMCPError as error:
+            self._regranted.add(sid)
+            self._log.warn("keys", "the claim of session %s is as old as its key was: %s", sid, error)
 
     def _place_of(self, sid: str) -> Member | None:
         session = self._sessions.get(sid)

@@ -1,4 +1,5 @@
-"""The signatures of frames between server processes, and which frames have come before. Pure: the clock is handed in.
+"""The signatures of frames between server processes, and which frames have come before; and the signatures of members
+in the bucket. Pure: the clock is handed in.
 
 A signed frame is a mark, a number, an instant, a signature, and the frame. The signature is an HMAC of all the
 other parts and of the names of sender and receiver, by a key that the processes share. A process has a new name
@@ -13,11 +14,15 @@ import hmac
 import itertools
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from a2c_smcp.server.cluster import tuning
+import msgspec
 
-__all__ = ["Arrivals", "DropReason", "DroppedFrameError", "FrameSeal", "OpenedFrame"]
+from a2c_smcp.server.cluster import tuning
+from a2c_smcp.server.offices import Member
+
+__all__ = ["Arrivals", "DropReason", "DroppedFrameError", "FrameSeal", "MemberSeal", "OpenedFrame"]
 
 DropReason: TypeAlias = Literal["unsigned", "forged", "replayed", "late", "unknown", "malformed"]
 
@@ -94,6 +99,38 @@ class FrameSeal:
     def arrivals(self) -> "Arrivals":
         """Make the record of one sender's frames."""
         return Arrivals(self._longest_way)
+
+
+class MemberSeal:
+    """Signs what a claim says of a member's key, and believes only what is signed. Without a key it signs nothing, and
+    believes everything.
+
+    Who can write to the bucket can forge a claim. Then its member has a name that anybody may have.
+    """
+
+    def __init__(self, keys: Sequence[bytes] = ()) -> None:
+        self._keys = [hmac.new(key, b"a2c member\0", "sha256") for key in keys]
+
+    def signed(self, member: Member) -> Member:
+        """The member with its proof, by the first key."""
+        return replace(member, proof=_proof(self._keys[0], member)) if self._keys else member
+
+    def believed(self, member: Member) -> Member:
+        """The member as far as its proof, by any of the keys, goes."""
+        if not self._keys or not (member.key or member.bound):
+            return member
+        # The proof is whatever somebody has written; two texts could not be compared if one is not ASCII.
+        proof = member.proof.encode("utf-8", "surrogatepass")
+        if any(hmac.compare_digest(proof, _proof(key, member).encode()) for key in self._keys):
+            return member
+        return replace(member, key="", bound=False)
+
+
+def _proof(key: hmac.HMAC, member: Member) -> str:
+    mac = key.copy()
+    said = (member.sid, member.process, member.office_id, member.role, member.name, member.key, member.bound)
+    mac.update(msgspec.json.encode(said))
+    return mac.hexdigest()
 
 
 def _mac(key: hmac.HMAC, sender: str, receiver: str, head: bytes, frame: bytes) -> bytes:

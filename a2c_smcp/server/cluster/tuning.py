@@ -105,6 +105,8 @@ class ClusterBounds:
     request must not time out before it is sent."""
     claim_attempts: int = 20
     """How often a join looks at a key that others change meanwhile."""
+    superseded: int = 10_000
+    """Sessions of other processes whose place newer sessions have, and whose last requests may still come."""
     tidied: int = 100
     """Claims of gone processes that are deleted at a time."""
 

@@ -3,9 +3,11 @@
 import asyncio
 import logging
 import os
+import re
 import shutil
+import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,13 +17,15 @@ import anyio
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Playwright
 
-__all__ = ["BrowserOptions", "browser_context", "sandbox_problem"]
+__all__ = ["BrowserOptions", "browser_context", "sandbox_problem", "why_not"]
 
 logger = logging.getLogger(__name__)
 
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge", "chrome")
 #: Seconds for a browser to start, and to end.
 _PATIENCE: Final = 30.0
+#: What a browser said, in an error of Playwright.
+_SAID: Final = re.compile(r"\[pid=\d+\]\[err\] *(.*\S)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +51,20 @@ class BrowserOptions:
 async def browser_context(options: BrowserOptions, environment: Mapping[str, str]) -> AsyncIterator["BrowserContext"]:
     """A browser's tabs. A browser that was started here has this environment, and ends with this, with its profile."""
     async with _playwright() as playwright:
-        browser = await _browser(playwright, options, environment)
-        try:
-            if browser.contexts:
-                yield browser.contexts[0]
-            else:
-                yield await browser.new_context(
-                    accept_downloads=options.downloads is not None, no_viewport=options.headed
-                )
-        finally:
-            with anyio.move_on_after(_PATIENCE, shield=True):
-                # Of a browser that was found running, this ends the connection alone.
-                await browser.close()
+        with ExitStack() as exits:
+            own = {"TMPDIR": exits.enter_context(_short_folder())} if options.is_own else {}
+            browser = await _browser(playwright, options, {**environment, **own})
+            try:
+                if browser.contexts:
+                    yield browser.contexts[0]
+                else:
+                    yield await browser.new_context(
+                        accept_downloads=options.downloads is not None, no_viewport=options.headed
+                    )
+            finally:
+                with anyio.move_on_after(_PATIENCE, shield=True):
+                    # Of a browser that was found running, this ends the connection alone.
+                    await browser.close()
 
 
 @asynccontextmanager
@@ -109,11 +115,34 @@ async def _launch(
     )
 
 
+def _short_folder() -> tempfile.TemporaryDirectory[str]:
+    """The temporary folder of a browser. It makes a socket there, whose address may have 108 bytes: below a long TMPDIR
+    it does not start.
+    """
+    short = Path("/tmp")
+    return tempfile.TemporaryDirectory(
+        prefix="a2c-", dir=short if os.access(short, os.W_OK) else None, ignore_cleanup_errors=True
+    )
+
+
+def why_not(error: str) -> str:
+    """Why a browser did not start, from an error of Playwright: its first line, and the browser's last one."""
+    said = _SAID.findall(error)
+    return ": ".join([error.partition("\n")[0], *said[-1:]])
+
+
 def sandbox_problem(arguments: Sequence[str], user: int) -> str | None:
-    """Why Chromium cannot have its sandbox; `None` if it may work."""
+    """Why Chromium is started without its sandbox; `None` if it may have one. Raises `ValueError` for root: without a
+    sandbox, a page that breaks out of Chromium would own the machine, so a person has to say it.
+    """
     if "--no-sandbox" in arguments:
         return "--browser-arg says so"
-    return "root cannot have one; run it as another user" if user == 0 else None
+    if user == 0:
+        raise ValueError(
+            "Chromium has no sandbox as root: run a2c windows as another user, "
+            "or give --browser-arg=--no-sandbox and open only pages that you trust"
+        )
+    return None
 
 
 def _program(path: str | None) -> str:

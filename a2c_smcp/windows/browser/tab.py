@@ -45,9 +45,13 @@ _WAITS: Final = "the page waits for the answer to a dialog: use browser_dialog f
 class BrowserTab:
     """A tab. `run` keeps its window up to date until it is cancelled or the tab closes."""
 
-    def __init__(self, number: int, page: "Page", windows: Windows, mask: SecretMask, budget: int) -> None:
+    def __init__(
+        self, number: int, page: "Page", windows: Windows, mask: SecretMask, budget: int, *, is_of_page: bool
+    ) -> None:
         self.number = number
         self.page = page
+        self.is_of_page = is_of_page
+        """Whether a page has opened it, or the person, and not the agent."""
         self._windows = windows
         self._path = ("tabs", str(number))
         self._mask = mask

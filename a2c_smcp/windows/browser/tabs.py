@@ -17,7 +17,7 @@ from a2c_smcp.mcp_server.server import ContextServer
 from a2c_smcp.mcp_server.windows import Window
 from a2c_smcp.utils.text import on_one_line
 from a2c_smcp.windows.annotations import BROWSER_TOOLS
-from a2c_smcp.windows.browser.chromium import BrowserOptions, browser_context
+from a2c_smcp.windows.browser.chromium import BrowserOptions, browser_context, why_not
 from a2c_smcp.windows.browser.outline import checked_address, parse_reference
 from a2c_smcp.windows.browser.tab import BrowserTab
 from a2c_smcp.windows.masking import SecretMask
@@ -29,7 +29,9 @@ __all__ = ["MOST_TABS", "BrowserTabs"]
 
 logger = logging.getLogger(__name__)
 
+#: Tabs of the agent. What pages open has a share of its own: no page can use up the agent's.
 MOST_TABS: Final = 20
+_MOST_OF_PAGES: Final = MOST_TABS - 1
 #: Characters that `browser_read` returns at most. Looking for secrets in more would hold up the other windows.
 _MOST_READ: Final = 250_000
 #: Seconds between two attempts to reach a browser of the person's.
@@ -70,6 +72,8 @@ class BrowserTabs:
         self._tabs: dict[int, BrowserTab] = {}
         self._next = 1
         self._current: int | None = None
+        #: Held while the agent opens a tab: until then nobody knows that the new page is not one that a page opened.
+        self._opening = asyncio.Lock()
         self._tasks: TaskGroup | None = None
         #: The browser, once it runs; `None` if nobody has started it.
         self._ready: asyncio.Future[BrowserContext] | None = None
@@ -99,11 +103,10 @@ class BrowserTabs:
         address = checked_address(url)
         context = await self._browser()
         if new_tab or not self._tabs:
-            if len(self._tabs) >= MOST_TABS:
-                raise BadRequestError(f"{MOST_TABS} tabs are open: close one with browser_close")
-            tab = self._add(await context.new_page())
-            if tab is None:
-                raise BadRequestError(f"{MOST_TABS} tabs are open: close one with browser_close")
+            async with self._opening:
+                if sum(not tab.is_of_page for tab in self._tabs.values()) >= MOST_TABS:
+                    raise BadRequestError(f"{MOST_TABS} tabs are open: close one with browser_close")
+                tab = self._add(await context.new_page(), is_of_page=False)
             self._choose(tab)
         else:
             tab = self._tab(None)
@@ -217,7 +220,7 @@ class BrowserTabs:
                 logger.warning("the browser has ended")
         except Exception as error:
             # Playwright raises a plain Exception when its own process ends. A browser must not end the other windows.
-            problem = f"the browser did not start: {self._mask(on_one_line(str(error).partition(chr(10))[0]))}"
+            problem = f"the browser did not start: {self._mask(on_one_line(why_not(str(error))))}"
             logger.warning("%s", problem)
         finally:
             self._ready = None
@@ -232,19 +235,31 @@ class BrowserTabs:
                 self._server.windows[_PROBLEM_WINDOW] = Window(text, 40, title="your browser")
 
     def _on_page(self, page: "Page") -> None:
-        self._add(page)
+        if self._tasks is not None:
+            self._tasks.start_soon(self._take, page)
 
-    def _add(self, page: "Page") -> BrowserTab | None:
-        """Show a page. Returns `None` if there are too many."""
-        known = next((tab for tab in self._tabs.values() if tab.page is page), None)
-        if known is not None:
+    async def _take(self, page: "Page") -> None:
+        """Show a page that another one has opened. A page may open others without end: then it is closed."""
+        async with self._opening:
+            if page.is_closed():
+                return
+            of_pages = [tab for tab in self._tabs.values() if tab.is_of_page]
+            if not self._options.is_own or len(of_pages) < _MOST_OF_PAGES or self._tab_of(page) is not None:
+                self._add(page)
+                return
+        if (opener := await page.opener()) is not None and (tab := self._tab_of(opener)) is not None:
+            tab.note(f"It opened another tab, which was closed: pages have opened {len(of_pages)} that are still open.")
+        await _close_page(page)
+
+    def _tab_of(self, page: "Page") -> BrowserTab | None:
+        return next((tab for tab in self._tabs.values() if tab.page is page), None)
+
+    def _add(self, page: "Page", *, is_of_page: bool = True) -> BrowserTab:
+        """Show a page, if it is not shown yet."""
+        if (known := self._tab_of(page)) is not None:
             return known
         assert self._tasks is not None
-        if self._options.is_own and len(self._tabs) >= MOST_TABS:
-            # A page may open others without end.
-            self._tasks.start_soon(_close_page, page)
-            return None
-        tab = BrowserTab(self._next, page, self._server.windows, self._mask, self._budget)
+        tab = BrowserTab(self._next, page, self._server.windows, self._mask, self._budget, is_of_page=is_of_page)
         self._next += 1
         self._tabs[tab.number] = tab
         page.on("close", lambda _: self._remove(tab))

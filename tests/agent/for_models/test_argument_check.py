@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import validators
 
-from a2c_smcp.agent.for_models.argument_check import argument_problem
+from a2c_smcp.agent.for_models.argument_check import argument_problem, misnamed_arguments
 from tests.undocumented import Library
 
 SCHEMA = {
@@ -91,3 +91,19 @@ def test_a_schema_that_is_too_long_to_be_looked_at_is_left_to_its_server() -> No
 def test_jsonschema_makes_the_validator_of_a_part_by_evolve() -> None:
     library = Library("jsonschema", "agent/for_models/argument_check.py")
     library.says(validators.Draft202012Validator.evolve, "validator_for(schema, default=self.__class__)")
+
+
+def test_a_mistyped_argument_is_named_with_what_was_meant() -> None:
+    said = argument_problem(SCHEMA, {"citty": "Bern"})
+    assert said is not None and said.endswith("there is no argument 'citty': did you mean 'city'?")
+    assert misnamed_arguments(SCHEMA, {"city": "Bern", "dayz": 1}) == [
+        "there is no argument 'dayz': did you mean 'days'?"
+    ]
+    assert misnamed_arguments(SCHEMA, {"city": "Bern", "walrus": 1}) == []
+    assert misnamed_arguments(SCHEMA, {"city": "Bern", "days": 1, "day": 1}) == []  # what was meant is there
+
+
+@pytest.mark.parametrize("schema", [{}, {"properties": 7}, {"properties": {f"a{n}": {} for n in range(51)}}])
+def test_odd_schemas_mean_nothing(schema: dict[str, Any]) -> None:
+    assert misnamed_arguments(schema, {"a": 1}) == []
+    assert misnamed_arguments(SCHEMA, "no object") == []

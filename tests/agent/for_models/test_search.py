@@ -59,20 +59,24 @@ def test_nine_of_ten_questions_find_their_tool_among_the_first_five(questions: d
 @pytest.mark.parametrize(
     ("which", "chinese", "least"),
     [
-        ("first", False, 24),
-        ("first", True, 9),
-        ("second", False, 21),
-        ("second", True, 9),
-        ("third", False, 21),
-        ("third", True, 9),
-        ("fourth", False, 23),
-        ("fourth", True, 9),
+        ("first", False, 25),
+        ("first", True, 10),
+        ("second", False, 24),
+        ("second", True, 10),
+        ("third", False, 25),
+        ("third", True, 10),
+        ("fourth", False, 24),
+        ("fourth", True, 10),
+        ("fifth", False, 24),
+        ("fifth", True, 10),
+        ("sixth", False, 21),
+        ("sixth", True, 9),
     ],
 )
 def test_requests_that_were_written_before_the_tools_were_seen_find_them(which: str, chinese: bool, least: int) -> None:
     found = measure(which, chinese=chinese, tools=directory())
     assert found.asked == (10 if chinese else 25)
-    assert found.found >= least, found.missed
+    assert found.found >= least, "look at the misses with --missed"
 
 
 def test_grammatical_forms_of_a_word_are_one() -> None:
@@ -80,6 +84,7 @@ def test_grammatical_forms_of_a_word_are_one() -> None:
     for query in ("created", "creating", "creation", "navigate", "navigating"):
         assert index.best(query, 5) == [1], query
     assert SearchIndex([{"a string": 1.0}]).best("str", 5) == []
+    assert SearchIndex([{"forget": 1.0}, {"other": 1.0}]).best("what I have forgotten", 5) == [0]
 
 
 def test_a_word_counts_more_than_another_of_its_meaning() -> None:
@@ -105,6 +110,31 @@ def test_two_words_are_one_where_that_is_a_known_word_and_one_is_two() -> None:
     assert index.best("sequential thinking", 1) == [3]
 
 
+@pytest.mark.parametrize("asked", ["roll back the walrus", "roll the walrus back", "roll it all back"])
+def test_a_verb_and_its_particle_may_stand_apart(asked: str) -> None:
+    assert SearchIndex([{"revert": 1.0}, {"other": 1.0}]).best(asked, 1) == [0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [("where is the walrus", [1]), ("who has a walrus", [2]), ("has she won", [3]), ("let her win", [])],
+)
+def test_a_question_is_answered_by_its_kind_of_tools_or_by_the_web(asked: str, found: list[int]) -> None:
+    index = SearchIndex([{"walrus": 1.0}, {"search walrus": 1.0}, {"walrus profile": 1.0}, {"web search": 1.0}])
+    assert index.best(asked, 1) == found
+
+
+def test_two_words_that_a_tool_writes_as_one_count_as_they_are_too() -> None:
+    index = SearchIndex([{"create_pivot_table": 1.0}, {"PivotTable": 1.0}, {"other": 1.0}])
+    assert sorted(index.best("a pivot table", 5)) == [0, 1]
+
+
+def test_a_word_that_says_nothing_is_not_taken_for_one_with_its_stem() -> None:
+    index = SearchIndex([{"note": 1.0}, {"done": 1.0}, {"theme": 1.0}, {"quit": 1.0}, {"call": 1.0}])
+    assert index.best("I don't quite like them, they are not called", 5) == []
+    assert index.best("notes", 5) == [0]
+
+
 def test_a_name_in_mixed_case_is_found_in_any_case() -> None:
     index = SearchIndex([{"BibTeX of a text": 1.0}, {"on GitHub": 1.0}, {"git": 1.0}])
     assert index.best("bibtex", 5) == [0]
@@ -124,6 +154,16 @@ def test_a_name_in_mixed_case_is_found_in_any_case() -> None:
         ("put 5 into B7", "cell"),
         ("at 48.2 N, 16.37 E", "coordinate"),
         ("at 3 pm", "time"),
+        ("to ann@example.com", "mail"),
+        ("what is in 1706.03762", "paper"),
+        ("what is in 3f2a91c", "commit"),
+        ("where is OPS-17", "issue"),
+        ("add a row with 5", "append"),
+        ("what did I change", "status"),
+        ("file a bug", "issue"),
+        ("show it as a picture", "chart"),
+        ("what do you know about me", "memory"),
+        ("we need four copies of it", "scale"),
         ("打开notes.txt", "file"),
     ],
 )
@@ -139,6 +179,41 @@ def test_a_question_means_tools_that_answer_it() -> None:
     assert index.best("the branch", 5) == [0, 1]
 
 
+def test_what_changes_something_comes_later_for_a_question() -> None:
+    index = SearchIndex([{"create_branch": 3.0}, {"look_at_branch": 3.0}], changing=["create"])
+    assert index.best("which branch am I on", 5) == [1, 0]
+    assert index.best("the branch", 5) == [0, 1]
+    assert index.best("where do I create the branch", 5) == [0, 1]
+    pages = [{"post_page": 3.0}, {"fetch_page": 3.0}, {"post_letter": 3.0}, {"post_card": 3.0}, {"post_picture": 3.0}]
+    index = SearchIndex(pages, changing=["post"])
+    assert index.best("what does the page say", 1) == [1], "to say may mean to post, but it is another word"
+    assert index.best("what do I post on the page", 1) == [0]
+
+
+@pytest.mark.parametrize(("asked", "first"), [("the note", 1), ("delete the note", 0), ("throw away the note", 0)])
+def test_what_deletes_comes_later_unless_the_request_says_so(asked: str, first: int) -> None:
+    index = SearchIndex([{"delete_note": 3.0}, {"print_note_of_cell": 3.0}, {"other": 3.0}], deleting=["delete"])
+    assert index.best(asked, 1) == [first]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        'save a walrus with the text "zebra"',
+        "save a walrus: the zebra is broken",
+        "save a walrus called zebra",
+        "tell the walrus that the zebra is late",
+    ],
+)
+def test_what_is_to_be_written_counts_less_than_what_is_to_be_done(asked: str) -> None:
+    assert SearchIndex([{"zebra": 1.0}, {"walrus": 1.0}, {"other": 1.0}]).best(asked, 5) == [1, 0]
+
+
+def test_a_word_for_everything_counts_less() -> None:
+    index = SearchIndex([{"open": 1.0}, {"walrus": 1.0}, {"other": 1.0}])
+    assert index.best("open the walrus", 5) == [1, 0]
+
+
 def test_of_an_endless_request_only_the_beginning_is_looked_at() -> None:
     index = SearchIndex([{"walrus": 1.0}])
     assert index.best("." * 1_000_000 + " walrus", 5) == []
@@ -149,6 +224,12 @@ def test_chinese_verbs_may_stand_apart() -> None:
     index = SearchIndex([{"take a screenshot": 1.0}, {"other": 1.0}])
     for query in ("截图", "截个图", "截一张图", "截了图"):
         assert index.best(query, 5) == [0], query
+
+
+def test_a_chinese_word_for_press_may_mean_by() -> None:
+    index = SearchIndex([{"press a key": 1.0}, {"sort rows": 1.0}, {"other": 1.0}])
+    assert index.best("按日期排序", 5) == [1]
+    assert index.best("按一下按钮", 1) == [0]
 
 
 def test_chinese_words_are_looked_for_in_english_and_in_chinese() -> None:
@@ -189,3 +270,8 @@ def test_the_language_of_a_text() -> None:
     assert is_mostly_cjk("查询 12306 火车票 API")
     assert not is_mostly_cjk("Read a file (读取)")
     assert not is_mostly_cjk("")
+
+
+@pytest.mark.parametrize("request_", ["Who changed this code last week", "who broke the build", "谁上周改了这段代码"])
+def test_who_changed_something_is_in_the_history(request_: str) -> None:
+    assert "list_commits" in [entry.tool["name"] for entry in directory().search(request_, most=5)]

@@ -1,11 +1,12 @@
 """The tools of an office at one moment, also of computers that have far too many."""
 
+import json
 import logging
 from typing import Any
 
 import pytest
 
-from a2c_smcp.agent.for_models.tool_directory import MOST_TOOLS, SchemaNews, ToolDirectory
+from a2c_smcp.agent.for_models.tool_directory import MOST_TOOLS, SchemaNews, ToolDirectory, described
 
 
 def a_tool(name: str, description: str = "Reads", schema: Any = None, output: Any = None) -> Any:
@@ -24,6 +25,15 @@ def test_of_a_computer_with_far_too_many_tools_some_are_taken_and_others_lose_no
 def test_a_tool_that_is_described_by_its_name_is_found_by_it() -> None:
     directory = ToolDirectory({"pc": [a_tool("a", "send the mail"), a_tool("mail", "mail")]})
     assert [found.tool["name"] for found in directory.search("mail")] == ["mail", "a"]
+
+
+def test_a_tool_under_a_second_name_comes_last() -> None:
+    tools = [a_tool(name, "Sums it up") for name in ("summary", "wiki_summary", "summary_of_all")]
+    found = ToolDirectory({"pc": tools, "mac": tools[:1]}).search("wiki summary")
+    names = [(entry.computer, entry.tool["name"]) for entry in found]
+    assert names[0] == ("pc", "wiki_summary")
+    assert set(names[1:-1]) == {("mac", "summary"), ("pc", "summary_of_all")}
+    assert names[-1] == ("pc", "summary")
 
 
 def test_what_is_left_out_of_schemas_is_kept_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -71,3 +81,30 @@ def test_a_weak_search_also_names_what_comes_after_the_best() -> None:
     strong = directory.find_by_words("create branch")
     assert strong.best[0].tool["name"] == "create_branch"
     assert strong.near == []
+
+
+def test_a_mistyped_name_means_first_what_is_spelled_alike() -> None:
+    tools = [a_tool("create_pull_request"), a_tool("list_issues"), a_tool("create_issue"), a_tool("create_page")]
+    near = ToolDirectory({"pc": tools, "other": [a_tool("create_isue")]}).near("create_isue", "pc", 3)
+    assert near[0] == "create_issue"
+    assert "create_isue" not in near
+
+
+def test_of_ten_found_tools_two_have_their_schemas_and_all_fit_into_few_bytes() -> None:
+    schema = {"type": "object", "properties": {"文": {"type": "string", "description": "x" * 200}}}
+    tools = [a_tool(f"send_{n}", "Sends the mail.\n" * 40, schema) for n in range(10)]
+    found = ToolDirectory({"pc": tools}).search("send mail")
+    lines = described(found).split("\n")
+    assert [json.loads(line)["tool"] for line in lines] == [entry.tool["name"] for entry in found]
+    assert ["arguments" in json.loads(line) for line in lines] == [True, True] + [False] * 8
+    assert len(described(found).encode()) <= 3600
+    assert "x" * 200 in described(found, schemas=10, most=20_000).splitlines()[9]
+
+
+def test_a_long_schema_costs_no_other_tool_its_line() -> None:
+    long = {"type": "object", "properties": {f"a{n}": {"description": "中" * 50} for n in range(100)}}
+    tools = [a_tool("send_all", "Sends the mail.", long), *(a_tool(f"send_{n}", "Sends.") for n in range(9))]
+    found = ToolDirectory({"pc": tools}).search("send mail")
+    lines = [json.loads(line) for line in described(found).split("\n")]
+    assert len(lines) == 10
+    assert lines[0]["argument_names"][:2] == ["a0", "a1"]

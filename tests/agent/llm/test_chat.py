@@ -12,6 +12,7 @@ import pytest
 from a2c_smcp.agent import LinkOptions
 from a2c_smcp.agent import chat as chat_module
 from a2c_smcp.smcp import TOOL_CALL_EVENT, WAITING_FOR_PERSON
+from a2c_smcp.utils.distribution import install_command
 from tests.agent.conftest import MakeComputer
 from tests.agent.harness import FakeComputer, a_document, a_tool
 from tests.agent.llm.conftest import PIXEL
@@ -110,7 +111,7 @@ def test_without_its_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch, c
     monkeypatch.setattr(chat_module, "find_spec", lambda name: None)
     options = chat_module.ChatOptions(LinkOptions("http://127.0.0.1:1"), "lab", "me", "test")
     assert chat_module.chat(options) == 1
-    assert capsys.readouterr().err == "a2c chat needs openai: pip install 'a2c-office[chat]'\n"
+    assert capsys.readouterr().err == f"a2c chat needs openai: {install_command('chat')}\n"
     assert chat_module.chat(replace(options, model="claude-test")) == 1
     assert capsys.readouterr().err.startswith("a2c chat needs anthropic: ")
 

@@ -40,3 +40,26 @@ async def test_a_program_that_has_read_the_line_may_say_yes_to_a_long_call(share
     assert {"office", "title", "description", "annotations", "dangerous"} <= asked.keys()
     assert asked["dangerous"] is False
     assert "\u202e" not in shared.seen
+
+
+async def test_a_person_may_have_the_passwords_of_a_call_shown_before_they_decide(
+    shared: Console, hub: Running
+) -> None:
+    async with met(shared, hub) as agent:
+        replies: list[Any] = []
+
+        async def call() -> None:
+            replies.append(await agent.tool("ask.echo", 120, text="deploy --password hunter22"))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            await anyio.to_thread.run_sync(shared.says, "text: deploy --password *** (8 characters")
+            asked = await seen(shared, "confirm_request")
+            await anyio.to_thread.run_sync(shared.says, "r(eveal)")
+            shared.keys("r\r")
+            await anyio.to_thread.run_sync(shared.says, "Type s to see all of it")
+            shared.keys("s\r")
+            await anyio.to_thread.run_sync(shared.says, "text: deploy --password hunter22")
+            shared.keys("y\r")
+        assert replies[0]["content"][0]["text"] == "deploy --password hunter22", "the call runs as it was asked for"
+    assert asked["params"] == {"text": "deploy --password hunter22"}, "a program decides on the exact call"

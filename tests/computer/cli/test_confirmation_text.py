@@ -38,7 +38,8 @@ def asked(arguments: dict[str, Any], definition: ToolDefinition = PLAIN, **more:
 def test_who_asks_for_what_is_said_with_what_the_server_says_about_it() -> None:
     look = first_look(asked({"text": "hello", "to": ["Ada", "Bo"], "empty": ""}, DEFINITION), WIDTH)
     assert list(look.lines) == [
-        "max in office lab asks to run write of notes",
+        "An agent says it is max in office lab.",
+        "  It asks to run write of notes",
         "  Agents know it as notes.write.",
         "  ! It may destroy something: its server says so, or its config tags it as dangerous.",
         "  Its title: Write\\u001b[2J",
@@ -54,10 +55,17 @@ def test_who_asks_for_what_is_said_with_what_the_server_says_about_it() -> None:
     assert not look.is_cut and not look.has_more
 
 
+def test_a_name_that_a_key_is_bound_to_stands_there_alone_with_its_key() -> None:
+    lines = first_look(asked({}, key="home", claimed=False, name="write"), WIDTH).lines
+    assert list(lines[:2]) == ["max in office lab asks to run write of notes", "  Its key is home."]
+    assert "says it is" not in "".join(lines)
+
+
 def test_a_name_with_letters_of_several_alphabets_is_pointed_at() -> None:
     look = first_look(asked({}, agent="pl\u0430nner", office=None, name="write"), WIDTH)
     assert list(look.lines) == [
-        "pl\u0430nner asks to run write of notes",
+        "An agent says it is pl\u0430nner.",
+        "  It asks to run write of notes",
         "  ! The name pl\u0430nner has letters of several alphabets: it may look like another one.",
         "  Without arguments.",
     ]
@@ -123,3 +131,14 @@ def test_what_changed_in_a_tool_is_shown_whole_or_says_what_is_left_out() -> Non
     assert "removes them" in "".join(whole(decision, WIDTH)).replace("  │ ", "")
     short = replace(asked({}, replace(now, description="Removes files.")), allowed_before=before)
     assert "  │ [-Lists-]{+Removes+} files." in first_look(short, WIDTH).lines and not first_look(short, WIDTH).is_cut
+
+
+def test_passwords_are_hidden_at_the_first_look_and_shown_to_a_person_who_wants_them() -> None:
+    decision = asked({"command": "deploy --password hunter22 prod", "pin": 4711})
+    look = first_look(decision, WIDTH)
+    assert look.has_secrets and not look.is_cut
+    shown, revealed = "\n".join(whole(decision, WIDTH)), "\n".join(whole(decision, WIDTH, secrets=True))
+    for text in ("\n".join(look.lines), shown):
+        assert "hunter22" not in text and "4711" not in text and "deploy --password *** (8 characters" in text
+    assert "deploy --password hunter22 prod" in revealed and "pin: 4711" in revealed
+    assert not first_look(asked({"command": "ls"}), WIDTH).has_secrets

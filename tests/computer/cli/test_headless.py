@@ -22,6 +22,7 @@ from a2c_smcp.smcp import GET_TOOLS_EVENT
 from tests.computer.cli.console import left_over
 from tests.computer.fakes.computers import server
 from tests.computer.fakes.offices import Agent, new_office
+from tests.computer.fakes.processes import servers
 from tests.server.conftest import LIMITS
 from tests.server.harness import DEADLINE, Running, async_server, eventually
 
@@ -55,9 +56,8 @@ class Service:
         await eventually(lambda: self.said(word) or self.process.poll() is not None, 60)
         assert self.said(word), self.lines
 
-    def children(self) -> list[int]:
-        pid = self.process.pid
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    def servers(self) -> list[int]:
+        return sorted(servers(self.process.pid))
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
@@ -207,7 +207,7 @@ async def test_it_can_be_stopped_while_a_server_still_starts(hub: Running, file:
     write(file, server("good"), server("hangs", "silent"))
     with service("--config", str(file), "--url", hub.url, "--office", new_office(), "--name", "pc") as it:
         await it.says("MCP server good is running")
-        started = it.children()
+        started = it.servers()
         assert len(started) == 2
         assert it.stop() == 0
         assert left_over(started) == []
@@ -303,7 +303,7 @@ async def test_it_ends_with_its_terminal_and_so_do_its_servers(hub: Running, fil
     arguments = ["--config", str(file), "--url", hub.url, "--office", new_office(), "--name", "pc"]
     with service(*arguments, by=("nohup", sys.executable, "-c", HEARS_SIGHUP)) as it:
         await it.says("pc is in office")
-        started = it.children()
+        started = it.servers()
         it.process.send_signal(signal.SIGHUP)
         assert it.wait() == 0
         assert started

@@ -136,6 +136,20 @@ def test_servers_stop_start_and_restart(shared: Console) -> None:
     assert len({first, second, shared.pid("a.stats")}) == 3
 
 
+def test_the_prompt_says_that_denies_are_gone(tmp_path: Path) -> None:
+    config, rules = write(tmp_path / "config.json", server("a")), tmp_path / "rules.toml"
+    deny = '[[rules]]\neffect = "deny"\ntool = "{0}"\n'
+    rules.write_text(deny.format("a") + deny.format("b"))
+    with console(tmp_path, "--config", config, "--rules", str(rules)) as it:
+        it.prompted()
+        rules.write_text('[[rules]]\neffect = "allow"\nargs.to = {glob = "*@example.com"}\n')
+        told = it.line("rules_changed")
+        assert told["outcome"] == "gone" and told["says"].startswith("2 denies are gone from the rules file")
+        listed = it.enter("rules list", "rules")
+        assert listed["gone"] == "2 denies are gone from the rules file"
+        assert "did you mean 'mail'?" in listed["rules"][0]["warnings"][0]
+
+
 def test_servers_add_and_remove(shared: Console, folder: Path) -> None:
     file = folder / "server.json"
     file.write_text(f"// as --config reads it\n[{json.dumps(server('added'))},]")

@@ -132,6 +132,7 @@ async def test_a_rule_is_made_widened_listed_tested_and_undone_at_the_terminal(s
                 await anyio.to_thread.run_sync(shared.says, "Run it?" if keys == "l" else "Make this rule")
                 shared.keys(f"{keys}\r")
                 await anyio.to_thread.run_sync(shared.says, answer)
+            await anyio.to_thread.run_sync(shared.says, 'so it would also allow "/home/ada/notes/')
             await anyio.to_thread.run_sync(shared.says, "Make this rule")
             shared.keys("y\r")
         assert replies[0]["content"][0]["text"] == "/home/ada/notes/a.md"

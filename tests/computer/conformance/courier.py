@@ -8,7 +8,7 @@ import os
 import socket
 import sys
 
-with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=80) as way:
+with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=280) as way:
     task = {
         "scenario": os.environ["MCP_CONFORMANCE_SCENARIO"],
         "context": json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}"),

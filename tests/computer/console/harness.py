@@ -11,9 +11,9 @@ import httpx2
 from anyio.abc import TaskGroup
 from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 
+from a2c_smcp.computer.asker import ASKER, Asker
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console import Console, ConsoleAddress, ConsoleMemory
-from a2c_smcp.computer.decisions.approvals import CALLING_AGENT
 from a2c_smcp.computer.home import ComputerHome
 from tests.computer.fakes.computers import FAST
 
@@ -86,7 +86,7 @@ def _named(headers: dict[str, str]) -> dict[str, str]:
 
 async def as_agent(computer: Computer, tool: str, timeout: float = DEADLINE, **params: Any) -> Any:
     """A call as an agent makes it."""
-    CALLING_AGENT.set("planner")
+    ASKER.set(Asker("planner"))
     return await computer.execute_tool("r", tool, params, timeout)
 
 

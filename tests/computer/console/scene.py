@@ -2,8 +2,10 @@
 
 import asyncio
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +15,7 @@ import anyio
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console import Console, ConsoleAddress
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
+from a2c_smcp.computer.rules.rule import parse_rules
 from a2c_smcp.link.interface import Connected, Joined, Membership
 from tests.computer.console.harness import as_agent
 from tests.docs.samples import make_text_samples
@@ -23,6 +26,7 @@ VIEWS = {
     "calls": ("calls", ".row.ended"),
     "servers": ("servers", ".row.server"),
     "tools": ("tools/send_mail", "form.call"),
+    "rules": ("rules", ".rules li"),
     "desktop": ("desktop", ".window"),
     "finder": ("finder", ".documents li"),
     "document": ("finder/{document}/1", ".paper h2, .paper table"),
@@ -67,6 +71,7 @@ async def scene(folder: Path) -> AsyncIterator[tuple[Computer, Console, str]]:
         member = Membership("computer", "studio-laptop", "design")
         computer.office_heard("1", "https://office.example", Joined(member, again=False))
         document = await _document(computer)
+        _rules(computer)
         with computer.decisions.attend("terminal"):
             for work in (_history, _running, _asking, _questioning):
                 tasks.start_soon(work, computer)
@@ -83,6 +88,20 @@ def _server(name: str, module: list[str], **more: Any) -> dict[str, Any]:
         "server_parameters": {"command": sys.executable, "args": ["-m", *module]},
         **more,
     }
+
+
+def _rules(computer: Computer) -> None:
+    """One of each kind: made on a page, for an hour; without a comment."""
+    soon = datetime.fromtimestamp(time.time() + 3000).astimezone().isoformat()
+    data = [
+        {"id": "searches", "effect": "allow", "tool": "search_mail", "expires": soon},
+        {"effect": "deny", "tool": "delete_*", "reason": "the mails stay"},
+        {"effect": "ask", "reads": "window://*"},
+    ]
+    for rule, comment in zip(
+        parse_rules(data)[0], ("made on 2026-11-19 16:00 by terminal", "", "About windows."), strict=True
+    ):
+        computer.decisions.rules.add(rule, comment=comment)
 
 
 async def _document(computer: Computer) -> str:

@@ -104,7 +104,7 @@ async def test_a_decision_notifies_in_one_tab_and_the_click_leads_to_it(browser:
             tasks.start_soon(as_agent, computer, "echo")
             await until(page, "seen.notes.length")
             (note,) = await page.evaluate(NOTES)
-            assert note["body"] == "planner asks to run echo on one"
+            assert note["body"] == "planner (as it calls itself) asks to run echo on one"
             assert note["tag"] == computer.decisions.pending[0].id and note["open"]
             await expect(other.locator("aside .decision")).to_have_count(1)
             assert await other.evaluate("seen.notes.length") == 0

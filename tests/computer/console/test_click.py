@@ -144,7 +144,9 @@ async def test_a_key_answers_the_card_that_has_the_focus_wherever_it_is_by_now(b
         await centre(page, 2)
         refuse = page.locator(".decision", has_text="tool2").locator("[data-answer=no]")
         await refuse.focus()
-        assert await refuse.get_attribute("aria-label") == "Refuse tool2 on shell, asked by planner"
+        assert (
+            await refuse.get_attribute("aria-label") == "Refuse tool2 on shell, asked by planner (as it calls itself)"
+        )
         await page.evaluate("document.querySelector('aside').style.paddingTop = '90px'")
         await page.keyboard.press("Enter")
         await eventually(lambda: calls(computer) == ["c1"])

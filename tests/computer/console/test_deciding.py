@@ -67,7 +67,14 @@ async def test_the_exact_call_is_shown_and_runs_only_after_a_yes(browser: Browse
             tasks.start_soon(put, results, as_agent(computer, "echo", **exact))
             await expect(card(page)).to_have_count(1)
             shown = await card(page).inner_text()
-            for part in ("An agent asks to run", "planner", "echo", "one", "s left"):
+            for part in (
+                "An agent asks to run",
+                "Agent, says it is",
+                "No key is bound to this name",
+                "planner",
+                "echo",
+                "s left",
+            ):
                 assert part in shown
             for part in ("123456789012345678901234567890", "1.0", "null", "<b>x</b>", r"10 \u202e000\u202c €"):
                 assert part in shown
@@ -77,7 +84,7 @@ async def test_the_exact_call_is_shown_and_runs_only_after_a_yes(browser: Browse
             assert text(await ended(results)) == exact["text"]
             await expect(page.locator("aside .outcome")).to_have_text("Allowed by this browser")
         row = page.locator("main .ended", has_text="echo")
-        await expect(row).to_contain_text("planner")
+        await expect(row).to_contain_text("says it is planner")
 
 
 async def test_a_refused_call_does_not_run_and_always_lasts(browser: Browser) -> None:
@@ -93,14 +100,29 @@ async def test_a_refused_call_does_not_run_and_always_lasts(browser: Browser) ->
             assert text(await ended(results, 2)) == "1"
             assert text(await as_agent(computer, "echo", text="2")) == "2"
         # The rule is listed, with how often it decided, and is undone with one click.
-        await go(page, "tools")
+        await go(page, "rules")
         listed = page.locator(".rules li")
         await expect(listed).to_have_count(1)
         await expect(listed).to_contain_text("the tool is echo; the server is one")
         await expect(listed).to_contain_text("decided once")
-        await listed.get_by_role("button").click()
-        await expect(page.locator(".rules")).to_have_count(0)
+        await expect(listed).to_contain_text("by this browser")
+        await press(listed.locator("[data-answer=undo-rule]"))
+        await expect(page.locator(".rules")).to_contain_text("There are no rules.")
         assert computer.decisions.rules.list.all == ()
+
+
+async def test_denies_that_are_gone_from_the_file_are_told(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "rules.toml"
+    file.write_text('[[rules]]\neffect = "deny"\ntool = "a"\n[[rules]]\neffect = "deny"\ntool = "b"\n')
+    async with opened(server("one", **ASKS)) as (computer, console), tab(browser, console.link()) as page:
+        computer.decisions.rules.open(file)
+        await go(page, "rules")
+        await expect(page.locator(".rules li")).to_have_count(2)
+        file.write_text("")
+        await computer.decisions.rules.reload()
+        await expect(page.locator(".rules [role=alert]")).to_have_text("2 denies are gone from the rules file.")
+        await page.locator(".told").click()
+        await expect(page.locator("#notices")).to_contain_text("Denies that are gone from the rules file: 2")
 
 
 async def test_like_this_is_shown_in_words_and_widened_and_never_denies(browser: Browser, tmp_path: Path) -> None:
@@ -116,7 +138,11 @@ async def test_like_this_is_shown_in_words_and_widened_and_never_denies(browser:
             await expect(proposal).to_contain_text("it has no other arguments than text")
             part = proposal.get_by_label("How far: text")
             await expect(part.locator("option").first).to_have_text('text is exactly "/home/ada/notes/a.md"')
+            shown = proposal.locator("li", has=page.get_by_label("How far: text")).locator(".examples")
+            await expect(shown).to_have_count(0)  # the narrowest width is for this text alone
             await part.select_option(label='text is in the folder "/home/ada/notes"')
+            also = 'So it would also allow "/home/ada/notes/.ssh/id_ed25519" · "/home/ada/notes/other/folder/file"'
+            await expect(shown).to_contain_text(also)
             await press(button(page, "Allow like this"))
             assert text(await ended(results)) == "/home/ada/notes/a.md"
             await expect(page.locator("aside .outcome")).to_contain_text("Allowed by this browser, with a rule")
@@ -129,15 +155,35 @@ async def test_like_this_is_shown_in_words_and_widened_and_never_denies(browser:
             assert (refused.meta["outcome"], refused.meta["reason"]) == ("refused", "not yours")
         denied = await as_agent(computer, "echo", text="/home/ada/notes/b.md")
         assert (denied.meta["outcome"], denied.meta["reason"]) == ("rule", "not yours")
-        await go(page, "tools")
+        await go(page, "rules")
         listed = page.locator(".rules li")
         await expect(listed).to_have_count(2)
         await expect(listed.first).to_contain_text("Never run")
-        await listed.first.get_by_role("button").click()
+        await press(listed.first.locator("[data-answer=undo-rule]"))
         await expect(listed).to_have_count(1)
         assert code(await as_agent(computer, "echo", text="/home/ada/notes/c.md")) is None
         await computer.decisions.rules.aclose()
         assert file.read_text("utf-8").count("[[rules]]") == 1
+
+
+async def test_a_widening_shows_what_it_newly_allows_in_chinese_too(browser: Browser) -> None:
+    async with (
+        opened(server("one", **ASKS)) as (computer, console),
+        tab(browser, console.link(), locale="zh-CN") as page,
+    ):
+        results: list[Any] = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(put, results, as_agent(computer, "echo", text="ben@example.com"))
+            await card(page).locator("[data-open=like]").click()
+            proposal = card(page).locator(".proposal")
+            await proposal.get_by_label("范围：text").select_option("1")
+            await expect(proposal.locator("option:checked").first).to_have_text("text 是 *@example.com 的一个邮件地址")
+            await expect(proposal.locator(".examples").first).to_contain_text('因此也会允许 "everybody@example.com"')
+            await press(card(page).locator("[data-answer=like]"))
+            assert text(await ended(results)) == "ben@example.com"
+        assert await computer.test_rules("echo", {"text": "ann@example.com"}, agent="planner") is not None
+        for wrong in ("eve@evil.org, ben@example.com", "ben@example.com\r\nBcc: eve@evil.org"):
+            assert await computer.test_rules("echo", {"text": wrong}, agent="planner") is None
 
 
 async def test_of_two_places_the_first_answer_counts_and_the_other_is_told(browser: Browser) -> None:
@@ -372,7 +418,7 @@ async def test_a_server_that_asks_gets_what_was_typed_in_the_browser(browser: Br
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(put, results, as_agent(computer, "ask", message="Who are you?", schema=SCHEMA))
             await expect(card(page)).to_contain_text("A server asks you something")
-            await expect(card(page)).to_contain_text("While running ask planner")
+            await expect(card(page)).to_contain_text("While running ask · says it is planner")
             # What does not fit is refused at the computer too, and the question stays.
             await page.evaluate("document.querySelector('aside form').noValidate = true")
             await press(button(page, "Send"))
@@ -386,3 +432,19 @@ async def test_a_server_that_asks_gets_what_was_typed_in_the_browser(browser: Br
             await card(page).get_by_label("yes").select_option("Yes")
             await press(button(page, "Send"))
             assert json.loads(text(await ended(results)))["content"] == CONTENT
+
+
+async def test_passwords_on_a_card_are_hidden_until_they_are_wanted(browser: Browser) -> None:
+    exact: dict[str, Any] = {"text": "deploy --password hunter22", "pin": 4711}
+    async with opened(server("one", **ASKS)) as (computer, console), tab(browser, console.link()) as page:
+        results: list[Any] = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(put, results, as_agent(computer, "echo", **exact))
+            await expect(card(page)).to_contain_text("deploy --password *** (8 characters, #")
+            await expect(card(page)).to_contain_text("an argument has a secret in it")
+            assert "hunter22" not in await page.content() and "4711" not in await card(page).inner_text()
+            await press(card(page).locator("[data-reveal]"))
+            await expect(card(page)).to_contain_text("deploy --password hunter22")
+            await expect(card(page).locator("[data-reveal]")).to_have_count(0)
+            await press(button(page, "Allow"))
+            assert (await ended(results)).content[0].text == exact["text"], "what runs is the exact call"

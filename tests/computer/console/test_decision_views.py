@@ -105,3 +105,15 @@ def test_the_difference_of_a_very_long_description_says_how_much_is_left_out() -
     assert short["cut"] == 0 and len(str(short["changes"])) > 80_000
     (long,) = difference_view(before, ToolDefinition(description="b" * 100_007, digest="2" * 64))
     assert long["cut"] == 7
+
+
+def test_a_card_hides_secrets_until_they_are_wanted_and_stands_for_the_exact_call() -> None:
+    one, other = confirmation(command="login --password hunter22"), confirmation(command="login --password hunter23")
+    view = decision_view(one)
+    assert view["hidden"] and "hunter" not in str(view["rows"])
+    assert view["rows"] != decision_view(other)["rows"]
+    assert view["digest"] != decision_view(other)["digest"], "what is decided is the exact call"
+    assert "hunter" not in str(whole_call_view(one)["rows"])
+    revealed = whole_call_view(one, secrets=True)
+    assert not revealed["hidden"] and "hunter22" in str(revealed["rows"])
+    assert not decision_view(confirmation(command="ls"))["hidden"]

@@ -11,9 +11,9 @@ import anyio
 import anyio.lowlevel
 from playwright.async_api import Browser, Page, expect
 
+from a2c_smcp.computer.asker import ASKER, Asker
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console import Console
-from a2c_smcp.computer.decisions.approvals import CALLING_AGENT
 from a2c_smcp.computer.decisions.book import Declined
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.watching.events import RestartOffered, ToolInvalid
@@ -106,7 +106,7 @@ async def flooded() -> AsyncIterator[tuple[Computer, Console, str]]:
 
 
 async def _asked(computer: Computer) -> None:
-    CALLING_AGENT.set(LONG)
+    ASKER.set(Asker(LONG))
     await computer.execute_tool("r", TOOL, {"trip": {LONG: LONG, RTL: EMOJI}}, None)
 
 

@@ -94,7 +94,7 @@ async def test_a_paste_is_checked_as_the_person_pauses_and_then_written(browser:
         add = page.get_by_role("button", name="Add", exact=True)
         await expect(add).to_be_disabled()
         await box.fill('"notes": {"comand": "x"}')
-        await expect(page.locator(".checked .problem").first).to_contain_text("needs a command or a url")
+        await expect(page.locator(".checked .problem").first).to_contain_text("did you mean 'command'?")
         await expect(box).to_have_attribute("aria-invalid", "true")
         await expect(add).to_be_disabled()
         await box.fill(paste("mail"))

@@ -237,7 +237,9 @@ async def test_an_entry_is_edited_without_its_secrets_being_shown(file: Path) ->
         new = edited.replace('"TOKEN"', '"OTHER"')
         assert "type the value" in (await send(visitor, "check-servers", server="a", text=new))["problems"][0]
         broken = edited.replace('"command"', '"comand"')
-        assert "needs a command" in (await send(visitor, "check-servers", server="a", text=broken))["problems"][0]
+        assert (
+            "did you mean 'command'" in (await send(visitor, "check-servers", server="a", text=broken))["problems"][0]
+        )
 
 
 async def test_a_server_is_removed_from_the_file_and_from_the_computer(file: Path) -> None:

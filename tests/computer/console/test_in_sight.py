@@ -9,8 +9,8 @@ import anyio
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from a2c_smcp.computer.asker import ASKER, Asker
 from a2c_smcp.computer.calls.log import WatchedCall
-from a2c_smcp.computer.decisions.approvals import CALLING_AGENT
 from a2c_smcp.computer.decisions.book import Resolution, ToolDefinition
 from a2c_smcp.computer.decisions.made_rules import ruled_call
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
@@ -178,7 +178,9 @@ async def test_a_reason_goes_with_the_refusal_and_always_says_its_reach_and_is_u
     results: list[Resolution] = []
     async with one_page(browser) as (computer, page, tasks):
         tasks.start_soon(put, results, computer.decisions.ask_confirmation(call(x=1)))
-        await expect(card(page)).to_contain_text("is for every agent and any arguments, as long as")
+        await expect(page.locator("aside #about-rules")).to_contain_text(
+            "is for every agent and any arguments, as long as"
+        )
         await page.get_by_label("Reason for a refusal").fill("not in production")
         async with page.expect_request("**/api/answer") as asked:
             await press(button(page, "no"))
@@ -292,7 +294,7 @@ async def test_an_agent_called_you_is_not_taken_for_the_person(browser: Browser)
         opened(server("one", prefixed=False)) as (computer, console),
         tab(browser, console.link()) as page,
     ):
-        CALLING_AGENT.set("you")
+        ASKER.set(Asker("you"))
         await computer.execute_tool("r", "echo", {"text": "1"}, 30)
         name = page.locator(".row.ended .who .given")
         await expect(name).to_have_text("you")

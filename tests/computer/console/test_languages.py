@@ -32,7 +32,21 @@ SHOWN = """() => {
 }"""
 #: Names that are the same in every language: of keys, fields, options, and browsers and their systems.
 NAMES = {
-    *("JSON", "F8", "URI", "https", "alias", "tool_prefix", "window", "console", "connect", "url", "office", "NAME"),
+    *(
+        "JSON",
+        "F8",
+        "URI",
+        "https",
+        "TOML",
+        "alias",
+        "tool_prefix",
+        "window",
+        "console",
+        "connect",
+        "url",
+        "office",
+        "NAME",
+    ),
     *("cert", "HOST", "PORT", "FILE", "Chrome", "Linux", "macOS", "Windows"),
 }
 #: What the computer calls things in its messages: data to the page, but never shown as it is.
@@ -47,7 +61,7 @@ async def known(visitor: Visitor, document: str) -> set[str]:
     """The words of the data: what servers, agents and files are called, and what they say."""
     async with visitor.feed() as messages:
         data: list[Any] = [await anext(messages)]
-    paths = ("tools", "desktop", "finder", "inputs", f"document?uri={document}", f"page?uri={document}&page=1")
+    paths = ("tools", "rules", "desktop", "finder", "inputs", f"document?uri={document}", f"page?uri={document}&page=1")
     data += [(await visitor.get(f"/api/{path}")).json() for path in paths]
     return set(WORD.findall(json.dumps(data, ensure_ascii=False))) - OURS
 
@@ -97,6 +111,9 @@ async def _unfolded(page: Page, view: str) -> None:
         await page.wait_for_selector(".row.server textarea")
         await page.locator("li.input button[aria-expanded]").click()
         await page.wait_for_selector(".row.server .reason")
+    if view == "rules":
+        await page.locator("[data-open=rule]").click()
+        await page.wait_for_selector(".rule-editor .checked li + li")
     if view == "tools":
         await page.locator("form.call .primary").click()
         await page.wait_for_selector("form.call .wrong")
@@ -119,10 +136,10 @@ REFUSED = """async ([id, digest]) => {
 @pytest.mark.parametrize(
     ("locale", "wanted"),
     [
-        ("zh-CN", ["这次调用已不再保留。", "已由终端拒绝", "计算机没有回应。"]),
+        ("zh-CN", ["这次调用已不再保留。", "终端没有回答", "计算机没有回应。"]),
         (
             "en-US",
-            ["This call is not remembered any more.", "Refused by the terminal", "The computer does not answer."],
+            ["This call is not remembered any more.", "Not answered, by the terminal", "The computer does not answer."],
         ),
     ],
 )

@@ -35,6 +35,17 @@ def test_both_languages_have_the_same_texts_with_the_same_names_in_them() -> Non
         assert set(re.findall(r"\{\w+\}", english[key])) == set(re.findall(r"\{\w+\}", chinese[key])), key
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_name_of_a_button_has_the_words_that_are_seen_on_it(language: str) -> None:
+    """Who speaks to the page says what stands on the button."""
+    known = texts(language)
+    seen = {key: known[key].rstrip("… ") for key in known if f"{key}.name" in known}
+    assert len(seen) > 20
+    assert [key for key, text in seen.items() if text.lower() not in known[f"{key}.name"].lower()] == []
+    keeps = [key for key in known if key.endswith(".keep")]
+    assert [key for key in keeps if known["ask.no"] not in known[key]] == []
+
+
 def test_every_text_that_a_script_names_exists_and_every_text_is_named() -> None:
     source = "\n".join(script.read_text("utf-8") for script in SCRIPTS if not script.name.startswith("texts-"))
     known = texts("en")

@@ -16,6 +16,7 @@ from a2c_smcp.computer.mcp_clients.connection_options import Timings
 from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.probe import ProbeTimeouts
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.resources.shown import ShownResources
 from a2c_smcp.computer.watching.events import (
     CallEnded,
     CallProgressed,
@@ -172,12 +173,18 @@ async def running(*servers: dict[str, Any], **options: Any) -> AsyncIterator[tup
 
 
 async def listed(computer: Computer) -> None:
-    """What its servers list is known, and announced. On a busy machine that takes longer than a boot waits for it."""
-    shown = computer._resources
-    await eventually(
-        lambda: not computer._happened.is_waiting and all(shelf.listed.is_set() for shelf in shown._shelves.values())
-    )
+    """What its servers list is known, templates and prompts too, and announced. On a busy machine that takes longer
+    than a boot waits for it.
+    """
+    await eventually(lambda: not computer._happened.is_waiting and not _reads_lists(computer._resources))
     await asyncio.sleep(0)  # what was published just now is recorded, too
+
+
+def _reads_lists(shown: ShownResources) -> bool:
+    """Whether a list of a server is read now. Its templates are read after its resources, and its prompts beside."""
+    shelves = shown._shelves.values()
+    refreshers = [*(it.refresher for it in shelves), *(it.refresher for it in shown.shared._prompts.values())]
+    return not all(it.listed.is_set() for it in shelves) or any(it.running for it in refreshers)
 
 
 async def from_now_on(computer: Computer, record: Record) -> None:

@@ -32,7 +32,7 @@ class Agent(AsyncPeer):
 
     async def ask(self, event: str, **more: Any) -> Any:
         request = {"agent": "ag", "req_id": f"q{next(_numbers)}", "computer": "pc", **more}
-        return await self.call(event, request, timeout=30)
+        return await self.call(event, request, timeout=60)
 
     async def tool(self, tool: str, timeout: int = 20, req_id: str | None = None, /, **params: Any) -> Any:
         req_id = req_id or f"c{next(_numbers)}"

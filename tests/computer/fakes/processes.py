@@ -79,6 +79,45 @@ def children() -> set[int]:
     return {stat.pid for stat in _all() if stat.parent == os.getpid()}
 
 
+def servers(root: int | None = None) -> set[int]:
+    """The processes of MCP servers below a computer's (or below this one), zombies included. Guardians and their
+    keepers are none, and neither is what one of them has not reaped yet: it does that by itself, a moment later.
+    """
+    level = {os.getpid() if root is None else root}
+    found: set[int] = set()
+    stats = list(_all())
+    while level := {stat.pid for stat in stats if stat.parent in level} - found:
+        found |= level
+    unreaped = {stat.pid for stat in stats if not stat.lives and is_guardian(stat.parent)}
+    return {pid for pid in found - unreaped if not is_guardian(pid)}
+
+
+def is_guardian(pid: int) -> bool:
+    """Whether this is a living guardian, or a keeper of one."""
+    try:
+        return b"guardian_process.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def having(word: str) -> set[int]:
+    """The living processes with this word in their command line, whatever else they have made of themselves."""
+    found = set()
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if word.encode() in Path("/proc", entry, "cmdline").read_bytes():
+                found.add(int(entry))
+        except OSError:
+            pass  # it has ended meanwhile
+    return found
+
+
+def parent_of(pid: int) -> int:
+    stat = _stat(pid)
+    assert stat is not None
+    return stat.parent
+
+
 def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+from datetime import UTC
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ import pytest
 from mcp_types import CallToolResult, TextContent
 from typer.testing import CliRunner
 
+from a2c_smcp.computer.asker import ASKER, Asker
 from a2c_smcp.computer.calls.log import HowDecided, LoggedCall, sorted_json
 from a2c_smcp.computer.cli.main import app
-from a2c_smcp.computer.decisions.approvals import CALLING_AGENT, CALLING_OFFICE
+from a2c_smcp.computer.console.recorded_calls import recorded_view
 from a2c_smcp.computer.decisions.book import Accepted, Declined, MissingSignIn, Question
-from a2c_smcp.computer.mcp_clients.masking import MASK
 from a2c_smcp.computer.recording.call_rows import call_row, masked, running_row
 from a2c_smcp.computer.recording.event_rows import event_row, place_of
 from a2c_smcp.computer.recording.recorder import Recorder
@@ -23,10 +24,12 @@ from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.computer.rules.store import RuleStore
 from a2c_smcp.computer.watching.events import DecisionAsked, OfficeStatus
 from a2c_smcp.record.places import record_of
-from a2c_smcp.record.rows import RecordRow
+from a2c_smcp.record.printing import as_json, as_table
+from a2c_smcp.record.rows import RecordRow, StoredRow
 from a2c_smcp.record.schema import RecordFileError
 from a2c_smcp.record.writer import RecordWriter
 from a2c_smcp.results import to_wire
+from a2c_smcp.utils.secret_shapes import MASK
 from tests.computer.fakes.computers import running, server
 from tests.computer.fakes.processes import eventually
 from tests.record.files import QUICK, checked, rows_of
@@ -39,7 +42,8 @@ def _same(text: str) -> str:
 
 
 def _ended(arguments: dict[str, Any], result: CallToolResult, **more: Any) -> LoggedCall:
-    call = LoggedCall("r1", "max", "a.echo", arguments, 30, started_at=1000.0, started=5.0, cancel=lambda: None, **more)
+    who = Asker("max", "home", True, "lab")
+    call = LoggedCall("r1", who, "a.echo", arguments, 30, started_at=1000.0, started=5.0, cancel=lambda: None, **more)
     call.server, call.tool, call.id = "a", "echo", "x-1"
     call.end(result, 5.5, 2**20)
     return call
@@ -48,16 +52,29 @@ def _ended(arguments: dict[str, Any], result: CallToolResult, **more: Any) -> Lo
 # --- rows
 
 
+@pytest.mark.parametrize(("bound", "who"), [(True, "max/lab"), (False, "says it is max/lab")])
+def test_a_row_says_whether_anybody_vouches_for_the_name(bound: bool, who: str) -> None:
+    result = CallToolResult(content=[])
+    call = _ended({}, result)
+    call.asker = Asker("max", "home", bound, "lab")
+    stored = StoredRow(1, call_row(7, call, result, _same, with_result=False), b"")
+    assert as_table([stored], UTC)[1][3] == who
+    assert (as_json(stored)["key"], as_json(stored)["claimed"]) == ("home", not bound)
+    assert recorded_view(stored)["claimed"] is not bound
+    old = stored._replace(row=stored.row._replace(body="{}"))
+    assert recorded_view(old)["claimed"] is True  # a release that knew no bound names has written it
+
+
 def test_the_row_of_a_call_says_who_what_how_and_the_digest_of_the_result() -> None:
     result = CallToolResult(content=[TextContent(text="hello")], _meta={"a": 1})
-    call = _ended({"text": "hi"}, result, office="lab", how=HowDecided("rule", rule="notes"))
+    call = _ended({"text": "hi"}, result, how=HowDecided("rule", rule="notes"))
     row = call_row(7, call, result, _same, with_result=False)
     wire = {key: value for key, value in to_wire(result).items() if key != "meta"}
     assert row.digest == hashlib.sha256(sorted_json(wire)).digest()
     assert row[:10] == (7, "call", "x-1", "lab", "max", "a", "echo", "succeeded", "rule", None)
     assert row.body == (
         '{"req_id":"r1","name":"a.echo","arguments":{"text":"hi"},"timeout":30,"rule":"notes","seconds":0.5,'
-        f'"bytes":{len(sorted_json(wire))}}}'
+        f'"bytes":{len(sorted_json(wire))},"key":"home","claimed":false}}'
     )
     assert '"text":"hello"' in call_row(7, call, result, _same, with_result=True).body
 
@@ -93,6 +110,23 @@ def test_secrets_are_masked_by_value_and_by_name() -> None:
         "password": MASK,
         "nested": [{"api_key": MASK, "Authorization": MASK, "max_tokens": 7, "has_password": True}],
         "${input:key}": 1,
+    }
+
+
+def test_secrets_are_masked_by_their_shape_and_by_their_place() -> None:
+    given = {
+        "text": "use ghp_" + "a1" * 18,
+        "argv": ["mysql", "--password", "hunter2", "--now"],
+        "env": [{"name": "DB_PASSWORD", "value": "hunter2"}, {"name": "SIZE", "value": "9"}],
+        "pin": 4711,
+        "author": "ada",
+    }
+    assert masked(given, Redaction(), 1000) == {
+        "text": f"use {MASK}",
+        "argv": ["mysql", "--password", MASK, "--now"],
+        "env": [{"name": "DB_PASSWORD", "value": MASK}, {"name": "SIZE", "value": "9"}],
+        "pin": MASK,
+        "author": "ada",
     }
 
 
@@ -153,8 +187,7 @@ async def test_calls_decisions_and_servers_are_recorded_and_one_call_is_one_stor
     record = RecordWriter(file, pace=QUICK)
     async with running(server("a", default_tool_meta=None), record=record) as (computer, _):
         assert computer.record_file == file
-        CALLING_AGENT.set("max")
-        CALLING_OFFICE.set("lab")
+        ASKER.set(Asker("max", "home", True, "lab"))
         with computer.decisions.attend("browser"):
             for answer in (Declined("wrong folder"), Accepted(always=True)):
                 call = asyncio.create_task(computer.execute_tool("r", "a.echo", {"text": "x"}, 30))
@@ -192,7 +225,7 @@ async def test_a_rule_names_its_maker_and_has_no_secret_of_the_call(tmp_path: Pa
     async with running(server("a", default_tool_meta=None), record=RecordWriter(file, pace=QUICK)) as (computer, _):
         rules = computer.decisions.rules
         rules.open(tmp_path / "rules.toml")
-        CALLING_AGENT.set("max")
+        ASKER.set(Asker("max"))
         with computer.decisions.attend("browser"):
             arguments = {"text": "x", "password": "hunter2", "more": [{"api_key": "hunter2"}]}
             call = asyncio.create_task(computer.execute_tool("r", "a.echo", arguments, 30))
@@ -268,5 +301,5 @@ async def test_a_question_that_only_the_agent_was_asked_is_recorded_and_shown_to
         assert computer.decisions.pending == ()
     (row,) = rows_of(file, kind="question")
     assert (row.row.server, row.row.agent, row.row.outcome) == ("a", "max", "accepted")
-    assert row.body == {"message": "Your name?"}
+    assert row.body == {"message": "Your name?", "claimed": True}
     assert "secret answer" not in str(rows_of(file))

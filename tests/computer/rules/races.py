@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from a2c_smcp.computer.asker import ASKER, Asker
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.decisions.approvals import CALLING_AGENT
 from a2c_smcp.computer.decisions.book import (
     Accepted,
     AlreadyDecidedError,
@@ -111,7 +111,7 @@ async def race_for_cards(file: Path, rounds: int, seed: int) -> None:
     async with running(server("a", **ASKING)) as (computer, _):
         rules = computer.decisions.rules
         rules.open(file)
-        CALLING_AGENT.set("planner")
+        ASKER.set(Asker("planner"))
         with computer.decisions.attend("browser"):
             for number in range(rounds):
                 task, card = await asked(computer, "a.echo", text=str(number))
@@ -163,7 +163,7 @@ async def race_of_all(file: Path, rounds: int, seed: int) -> dict[str, int]:
     async with running(server("a", **ASKING)) as (computer, _):
         decisions, rules = computer.decisions, computer.decisions.rules
         rules.open(file)
-        CALLING_AGENT.set("planner")
+        ASKER.set(Asker("planner"))
         plan = _Plan(chance)
 
         async def at_terminal(_: Decision) -> DecisionAnswer:

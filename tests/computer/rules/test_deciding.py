@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from a2c_smcp.computer.asker import Asker
+from a2c_smcp.computer.rules.cautions import cautions_of
 from a2c_smcp.computer.rules.conditions import lexical
 from a2c_smcp.computer.rules.deciding import (
     Moment,
@@ -21,11 +23,12 @@ from a2c_smcp.computer.rules.deciding import (
     decide,
     paths_to_resolve,
 )
-from a2c_smcp.computer.rules.proposing import propose, tool_rule
+from a2c_smcp.computer.rules.proposing import propose, tool_rule, why_no_rule
 from a2c_smcp.computer.rules.rule import Effect, Rule, parse_rules
 from a2c_smcp.computer.rules.toml_text import read_rules, with_rule, without_rule
 from a2c_smcp.computer.rules.words import sentence_of
 
+ADA, EVE = Asker("ada", "home", True, "lab"), Asker("eve", "home", True, "lab")
 DIGEST, OTHER_DIGEST = "d" * 64, "e" * 64
 CASES = tomllib.loads(Path(__file__).with_name("cases.toml").read_text("utf-8"))["cases"]
 
@@ -42,7 +45,9 @@ def call_of(case: dict[str, Any]) -> RuledCall:
         case.get("annotations", {}),
         lambda: case.get("digest", ""),
     )
-    return RuledCall(tool, arguments, case.get("agent", ""), case.get("office", ""))
+    who = [case.get(name) for name in ("agent", "key", "office")]
+    asker = Asker(who[0] or "", who[1], not case.get("claimed", False), who[2] or "") if any(who) else None
+    return RuledCall(tool, arguments, asker)
 
 
 def rules_of(data: list[Any]) -> tuple[Rule, ...]:
@@ -107,6 +112,8 @@ def written_rules(effects: tuple[Effect, ...] = ("allow", "ask", "deny")) -> st.
             "tool": NAMES.filter(bool),
             "server": NAMES.filter(bool),
             "agent": NAMES.filter(bool),
+            "key": NAMES.filter(bool),
+            "office": NAMES.filter(bool),
             "read_only": st.booleans(),
             "hours": st.sampled_from(["00:00-12:00", "22:00-06:00"]),
             "args": st.dictionaries(st.sampled_from(["x", "y", "/x/0"]), CONDITIONS, max_size=2),
@@ -137,7 +144,10 @@ CALLS = st.builds(
         st.just(lambda: DIGEST),
     ),
     st.dictionaries(st.sampled_from(["x", "y"]), VALUES, max_size=2),
-    NAMES,
+    st.one_of(
+        st.none(),
+        st.builds(Asker, NAMES, st.one_of(st.none(), NAMES.filter(bool)), st.booleans(), NAMES),
+    ),
 )
 NOW = Moment(1_000_000.0, 600, 50.0)
 RANK = {"deny": 0, "ask": 1, None: 1, "allow": 2}
@@ -205,7 +215,7 @@ def test_the_one_answer_knows_that_a_deny_beats_the_allow_of_a_card(effects: lis
 @given(CALLS, st.data())
 def test_a_proposed_rule_covers_its_call_and_survives_a_file(call: RuledCall, data: st.DataObject) -> None:
     tool = RuledTool("files", "write", "write", {}, lambda: "d" * 64)
-    call = RuledCall(tool, call.arguments, call.agent)
+    call = RuledCall(tool, call.arguments, call.asker)
     proposal = propose(call)
     if proposal is None:
         return
@@ -230,16 +240,72 @@ def test_any_data_is_rules_or_problems(data: Any) -> None:
 
 def test_the_narrowest_rule_takes_no_other_argument() -> None:
     tool = RuledTool("files", "write", "write", {}, lambda: "d" * 64)
-    proposal = propose(RuledCall(tool, {"path": "/home/ada/a.md"}, "ada"))
+    proposal = propose(RuledCall(tool, {"path": "/home/ada/a.md"}, ADA))
     assert proposal is not None
     rule = proposal.rule("r", [1, 1])
-    assert effect((rule,), RuledCall(tool, {"path": "/home/ada/b.md"}, "eve")) == "allow"
-    assert effect((rule,), RuledCall(tool, {"path": "/home/ada/b.md", "force": True}, "eve")) is None
+    assert effect((rule,), RuledCall(tool, {"path": "/home/ada/b.md"}, EVE)) == "allow"
+    assert effect((rule,), RuledCall(tool, {"path": "/home/ada/b.md", "force": True}, EVE)) is None
     assert sentence_of(rule) == (
         'Allow: the tool is write; the server is files; path is in the folder "/home/ada"; '
         "it has no other arguments than path; as long as the tool stays as it was shown"
     )
     assert effect((tool_rule(RuledCall(tool), "t"),), RuledCall(tool, {"any": 1})) == "allow"
+
+
+@pytest.mark.parametrize(
+    ("asker", "narrowest", "covers", "not_covers"),
+    [
+        (ADA, "the agent is ada, by a key that is bound to this name", ADA, EVE),
+        (
+            Asker("ada", "home", False, "lab"),
+            "any agent with the key home: no key is bound to the name ada",
+            Asker("eve", "home"),
+            Asker("ada", "work", False, "lab"),
+        ),
+        (
+            Asker("ada", office="lab"),
+            "any agent in the office lab: no key is bound to the name ada",
+            Asker("eve", office="lab"),
+            Asker("ada", office="kitchen"),
+        ),
+    ],
+)
+def test_the_rule_of_a_card_says_for_whom_it_is_and_holds_for_them(
+    asker: Asker, narrowest: str, covers: Asker, not_covers: Asker
+) -> None:
+    tool = RuledTool("files", "write", "write", {}, lambda: DIGEST)
+    proposal = propose(RuledCall(tool, {}, asker))
+    assert proposal is not None and proposal.sentences([0])[-1] == narrowest
+    rule = proposal.rule("r", [0])
+    answers = [effect((rule,), RuledCall(tool, {}, each)) for each in (asker, covers, not_covers, None)]
+    assert answers == ["allow", "allow", None, None]
+    assert effect((proposal.rule("r", [1]),), RuledCall(tool, {}, not_covers)) == "allow"
+
+
+@pytest.mark.parametrize("asker", [Asker("ada"), Asker("ada", "h*me", False, "l?b"), Asker("*", office="*")])
+def test_where_nothing_is_certain_of_an_agent_the_rule_of_its_card_is_for_any_agent_and_says_so(asker: Asker) -> None:
+    tool = RuledTool("files", "write", "write", {}, lambda: DIGEST)
+    proposal = propose(RuledCall(tool, {}, asker))
+    assert proposal is not None and proposal.sentences([0])[-1] == "any agent"
+    assert effect((proposal.rule("r", [0]),), RuledCall(tool, {}, EVE)) == "allow"
+
+
+def test_who_allows_any_name_is_told_that_a_claimed_one_is_none() -> None:
+    (said,) = cautions_of(rules_of([{"effect": "allow", "id": "any", "agent": ["ada", "*"]}]))
+    assert said.startswith("rule any: agent: ")
+    assert not list(cautions_of(rules_of([{"effect": "deny", "agent": "*"}, {"effect": "allow", "agent": "a*"}])))
+
+
+def test_rules_say_in_words_what_is_uncertain() -> None:
+    for_ada, against_ada = rules_of([{"effect": each, "agent": "ada", "key": "home"} for each in ("allow", "deny")])
+    assert sentence_of(for_ada) == (
+        "Allow: any tool, and whatever can be read; the agent is ada, by a key that is bound to this name;"
+        " its key is home"
+    )
+    assert sentence_of(against_ada) == (
+        "Never run: any tool, and whatever can be read; the agent is ada, or no key is bound to its name;"
+        " its key is home, or is not known"
+    )
 
 
 def test_a_proposal_quotes_no_secret_and_says_so_and_a_written_one_is_masked() -> None:
@@ -260,4 +326,17 @@ def test_a_proposal_quotes_no_secret_and_says_so_and_a_written_one_is_masked() -
         (written,) = rules_of([{"effect": "deny", "args": {"/auth/password": condition}}])
         assert "hunter2" not in sentence_of(written) and "***" in sentence_of(written)
     (written,) = rules_of([{"effect": "deny", "args": {"login": {"equals": {"password": "hunter2"}}}}])
+    assert "hunter2" not in sentence_of(written)
+
+
+def test_a_secret_inside_of_an_argument_leaves_no_rule_and_the_person_is_told_why() -> None:
+    tool = RuledTool("shell", "run", "run", {}, lambda: DIGEST)
+    for arguments in ({"command": "mysql -phunter2 shop"}, {"argv": ["x", "--token", "hunter2"]}):
+        call = RuledCall(tool, arguments)
+        (name,) = arguments
+        assert propose(call) is None
+        assert why_no_rule(call) == ("secret", f"{name} has a secret in it, and a rules file is no place for secrets")
+    assert why_no_rule(RuledCall(tool, {"command": "ls"})) == ("", "")
+    assert why_no_rule(RuledCall(tool, {str(n): n for n in range(50)}))[0] == "large"
+    (written,) = rules_of([{"effect": "deny", "args": {"command": {"equals": "mysql -phunter2 shop"}}}])
     assert "hunter2" not in sentence_of(written)

@@ -18,7 +18,7 @@ from a2c_smcp.computer.decisions.book import Accepted, Confirmation, Declined
 from a2c_smcp.computer.decisions.tool_definitions import ToolDefinitions
 from a2c_smcp.computer.rules.deciding import Moment, RuledCall, RuledTool
 from a2c_smcp.computer.rules.difference import word_changes
-from a2c_smcp.computer.rules.rule_list import RuleList
+from a2c_smcp.computer.rules.rule_list import RuleList, only_denies_more
 from a2c_smcp.computer.rules.store import RuleChange, RuleStore, real_paths
 from a2c_smcp.computer.rules.toml_text import read_rules, with_rule, without_rule
 from a2c_smcp.computer.watching.events import ToolListChanged
@@ -32,7 +32,7 @@ from tests.computer.rules.races import ASKING, NOTES, asked, race_for_cards, rac
 
 def test_a_rule_is_added_and_removed_and_every_other_byte_stays() -> None:
     added = with_rule(NOTES, rule("new"), comment="made\non a card")
-    assert added.startswith(NOTES) and "# made on a card\n[[rules]]" in added
+    assert added.startswith(NOTES) and "# made\n# on a card\n[[rules]]" in added
     assert without_rule(added, "new") == NOTES
     between = with_rule(NOTES, rule("new"), before="second")
     assert [each.id for each in read_rules(between)[0]] == ["first", "new", "second"]
@@ -83,6 +83,14 @@ def test_the_command_says_which_rule_decides_and_lists_mistakes_with_their_place
     assert "reason: not this text" in tested.output
     assert "no rule matches" in run(app, ["rules", "test", str(file), "--call", "a.echo", "text=yes"]).output
     assert "deny: rule" in run(app, ["rules", "test", str(config), "--call", "rm"]).output
+    by_name = tmp_path / "names.toml"
+    by_name.write_text('[[rules]]\nid = "ada"\neffect = "allow"\nagent = "ada"\nkey = "home"\n')
+    tested = run(app, ["rules", "test", str(by_name), "--call", "t", "--agent", "ada", "--key", "home"])
+    assert tested.output.startswith("allow: rule ada")
+    assert "If no key is bound to the name ada:\nno rule matches" in tested.output
+    assert "no rule matches" in run(app, ["rules", "test", str(by_name), "--call", "t", "--agent", "ada"]).output
+    claimed = run(app, ["rules", "test", str(by_name), "--call", "t", "--agent", "ada", "--key", "home", "--claimed"])
+    assert claimed.output.startswith("no rule matches")
     card = '[[rules]]\nid = "{0}"\neffect = "allow"\ntool = "t"\nserver = "a"\ndigest = "{1}"\n'
     file.write_text("".join(card.format(f"r{each}", each * 64) for each in "bdacef"))
     assert "allow: rule rb" in run(app, ["rules", "test", str(file), "--call", "t"]).output
@@ -94,6 +102,59 @@ def test_the_command_says_which_rule_decides_and_lists_mistakes_with_their_place
     assert checked.exit_code == 1
     for said in ("rules[1].effect", "did you mean 'allow'?", "did you mean 'tool'?", "did you mean 'under'?"):
         assert said in checked.output
+
+
+OLD_SHAPES = """
+[[rules]]
+id = "mail"
+effect = "allow"
+args.to = {every = {glob = "*@example.com"}}
+
+[[rules]]
+id = "git"
+effect = "allow"
+args.branch = {glob = "agent/*"}
+
+[[rules]]
+id = "price"
+effect = "allow"
+args.amount = {at_most = 10}
+
+[[rules]]
+id = "here"
+effect = "deny"
+args.url = {host = ["localhost", "169.254.169.254"]}
+
+[[rules]]
+id = "fine"
+effect = "allow"
+args.to = {mail = "*@example.com"}
+args.branch = {plain_glob = "agent/*"}
+args.name = {glob = "*.md"}
+args.amount = {at_least = 0, at_most = 10}
+args.url = {host = "example.com"}
+"""
+
+
+async def test_rules_of_the_old_shapes_hold_and_are_named_wherever_rules_are_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "rules.toml"
+    file.write_text(OLD_SHAPES)
+    warned = ["mail: args.to:", "git: args.branch:", "price: args.amount:", "here: args.url:"]
+    for command in ("validate", "rules list"):
+        said = CliRunner().invoke(app, [*command.split(), str(file)])
+        assert said.exit_code == 0 and "did you mean 'mail'?" in said.output and "add at_least" in said.output
+        assert "host = 'loopback'" in said.output and "host = 'link_local'" in said.output
+    store = RuleStore()
+    store.open(file)
+    assert len(store.list.all) == 5
+    log = [record.getMessage() for record in caplog.records]
+    assert all(any(f"rule {each}" in line for line in log) for each in warned) and "rule fine" not in str(log)
+    file.write_text(OLD_SHAPES * 1 + '[[rules]]\neffect = "allow"\nargs.x = {glob = "a:*"}\n')
+    caplog.clear()
+    await store.reload()
+    assert any("plain_glob" in record.getMessage() for record in caplog.records)
 
 
 # --- the file
@@ -157,6 +218,59 @@ async def test_a_file_that_is_gone_takes_no_rule_away_and_a_new_rule_does_not_re
     file.write_text("")  # this is how somebody takes all rules away
     await store.reload()
     assert store.list.all == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "counts"),
+    [
+        ("", "d", True),
+        ("ab", "ab", True),
+        ("ad", "dad", True),
+        ("ad", "a", False),
+        ("ad", "da", False),
+        ("", "a", False),
+        ("d", "dk", False),
+        ("dd", "d", False),
+    ],
+)
+def test_only_a_change_that_forbids_more_counts_at_once(before: str, after: str, counts: bool) -> None:
+    effects = {"a": "allow", "b": "allow", "k": "ask", "d": "deny"}
+    old, new = ([rule(each, effect=f'"{effects[each]}"') for each in texts] for texts in (before, after))
+    assert only_denies_more(old, new) == counts
+
+
+async def test_a_file_that_is_short_for_a_moment_allows_no_more_than_before_or_after(tmp_path: Path) -> None:
+    """An editor that writes in parts: for a moment a new rule lacks the line that binds it to one folder."""
+    file = tmp_path / "rules.toml"
+    file.write_text(NOTES)
+    changes: list[RuleChange] = []
+    store = RuleStore(changes.append)
+    store.open(file)
+    start, end = '[[rules]]\nid = "new"\neffect = "allow"\ntool = "w"\n', 'args.path = {under = "/srv"}\n'
+    file.write_text(start)
+    reading = asyncio.create_task(store.reload())
+    await asyncio.wait([reading], timeout=0.1)
+    seen = store.list.all
+    file.write_text(NOTES + start + end)
+    await reading
+    assert [each.id for each in seen] == ["first", "second"]
+    (new,) = (each for each in store.list.all if each.id == "new")
+    assert new.args and store.gone == "" and not store.gone_denies
+    # A rule that is made now is not written to a file that is short.
+    file.write_text("")
+    store.add(rule("card"))
+    saving = asyncio.create_task(store.aclose())
+    await asyncio.wait([saving], timeout=0.1)
+    file.write_text(NOTES)
+    await saving
+    assert [each.id for each in read_rules(file.read_text())[0]] == ["first", "second", "card"]
+    file.write_text("")
+    await store.reload()
+    assert store.list.all == () and store.gone == "1 deny is gone from the rules file"
+    assert [(each.outcome, each.denies) for each in changes][-2:] == [("read", None), ("gone", 1)]
+    file.write_text(NOTES)
+    await store.reload()
+    assert store.gone == ""
 
 
 def test_a_rules_file_that_somebody_names_must_be_there(tmp_path: Path) -> None:

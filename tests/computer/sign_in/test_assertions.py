@@ -8,7 +8,7 @@ import pytest
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.sign_in.assertions import check_audience, check_issuer
-from a2c_smcp.computer.sign_in.errors import SignInError
+from a2c_smcp.oidc.sign_in_errors import SignInError
 from tests.computer.sign_in.fake_service import Answer, FakeService, fake_service
 
 pytestmark = pytest.mark.anyio

@@ -13,8 +13,8 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.decisions.book import MissingSignIn
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
-from a2c_smcp.computer.sign_in.errors import IssuerSilentError
 from a2c_smcp.computer.sign_in.token_store import MemoryStore, key_of
+from a2c_smcp.oidc.sign_in_errors import IssuerSilentError
 from tests.computer.fakes.computers import text
 from tests.computer.sign_in.fake_service import Answer, CountingStore, FakeService, fake_service
 from tests.computer.sign_in.protected import DEADLINE, sign_in_of, until

@@ -13,7 +13,7 @@ from tests.nats_server import NatsServer
 from tests.server.cluster.processes import patience
 from tests.server.conftest import MakePeer
 from tests.server.harness import Peer, Two, async_server, eventually, heard, two_servers
-from tests.server.test_scenarios import code, join, request_for
+from tests.server.test_scenarios import code, join, request_for, stamped
 
 LIMITS = Limits(relay_timeout=30.0, tool_call_grace=1.0, max_message=4_000_000, pending_relays=8)
 
@@ -92,7 +92,7 @@ async def test_what_is_large_crosses_and_what_is_too_large_is_413(
     computer.answer = {"text": "答" * 1_000_000}
     call = request_for("client:tool_call", params={"text": "问" * 1_000_000}, timeout=30)
     assert await agent.call("client:tool_call", call) == computer.answer
-    assert computer.asked == [call]
+    assert computer.asked == [stamped(call)]
     # A request that fits where it arrives, and not where it is to go: the number of its ack is longer there.
     body = len('42/smcp,1["client:tool_call",]') + len(
         '{"agent":"a","req_id":"2","computer":"c","tool_name":"t","params":{"text":""},"timeout":30}'

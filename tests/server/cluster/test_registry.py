@@ -1,15 +1,16 @@
 """Membership over a real NATS: who gets a name, who hears of it, and what is left of those that go."""
 
+import json
 import time
 from dataclasses import replace
 
 import pytest
 
-from a2c_smcp.errors import AlreadyInRoomError, NameTakenError, NotFoundError, RoomFullError, SMCPError
+from a2c_smcp.errors import AlreadyInRoomError, ForbiddenError, NameTakenError, NotFoundError, RoomFullError, SMCPError
 from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
 from a2c_smcp.server.cluster.keys import claim_keys, encode_claim, lease_key, leased_process
 from a2c_smcp.server.cluster.options import ClusterOptions
-from a2c_smcp.server.offices import Grant, Member
+from a2c_smcp.server.offices import Grant, Member, MemberChange, effects_of
 from a2c_smcp.smcp import EVENTS, GET_TOOLS_EVENT
 from tests.nats_server import NatsServer
 from tests.server.cluster.processes import registries, registry, request
@@ -94,6 +95,84 @@ async def test_a_member_of_an_older_process_is_known_and_tidied_up_after(options
         await here.registry.join("s1", request("computer", "laptop", "o"))
         await eventually(lambda: here.registry.replica.abandoned() == [])
         assert (await bucket.read(claim_keys(older)[1])).value is None
+
+
+async def test_who_asks_is_known_from_the_membership_and_not_from_who_says_it(options: ClusterOptions) -> None:
+    async with registries(options, 2) as (here, there):
+        ci = Grant("ci", fingerprint="f", names=("planner*",))
+        there.registry.connect("s1", ci)
+        await there.registry.join("s1", {**request("agent", "planner", "o"), "resume": "a secret of some length"})
+        await there.join("s2", "computer", "laptop", "o")
+        process = there.registry.process
+        await eventually(lambda: here.names("o") == ["laptop", "planner"])
+        asker = here.registry.asker(f"{process}/s1")
+        assert (asker.name, asker.key, asker.bound) == ("planner", "ci", True)
+        # Another process, a session that nobody knows, and a computer ask nothing.
+        for caller in (f"{here.registry.process}/s1", f"{process}/s3", f"{process}/s2", f"/{process}/s1"):
+            with pytest.raises(ForbiddenError):
+                here.registry.asker(caller)
+        # A newer session has its place, and its last requests are still served.
+        await here.join("s4", "computer", "tower", "o")
+        here.registry.connect("s5", Grant("desk", fingerprint="g"))
+        await here.registry.join("s5", {**request("agent", "clerk", "o"), "resume": "a secret of some length"})
+        await eventually(lambda: here.registry.replica.member("s1") is None)
+        assert here.registry.asker(f"{process}/s1") == asker
+        assert there.registry.asker("s1") == asker
+        clerk = here.registry.asker("s5")
+        assert (clerk.name, clerk.key, clerk.bound) == ("clerk", "desk", False)
+
+
+async def test_what_a_key_allows_now_is_known_to_all_and_told_to_nobody(options: ClusterOptions) -> None:
+    async with registries(options, 2) as (here, there):
+        there.registry.connect("s1", Grant("ci", fingerprint="f"))
+        await there.registry.join("s1", request("agent", "planner", "o"))
+        await eventually(lambda: here.names("o") == ["planner"])
+        remote = f"{there.registry.process}/s1"
+        for key, names in (("ci", ("planner",)), ("build", None)):
+            there.registry.regrant("s1", Grant(key, fingerprint="f", names=names))
+            assert (there.registry.asker("s1").key, there.registry.asker("s1").bound) == (key, names is not None)
+            await eventually(lambda key=key: here.registry.asker(remote).key == key)  # type: ignore[misc]
+            await eventually(lambda names=names: here.registry.asker(remote).bound is (names is not None))  # type: ignore[misc]
+        assert there.heard.lost_sids == here.heard.lost_sids == []
+        assert all(effects_of(MemberChange(*told)) == ((), ()) for told in here.heard.told[1:])
+        # It can still rename itself, and leave, once its own process has seen what it wrote.
+        await eventually(lambda: (seen := there.registry.replica.member("s1")) is not None and seen.key == "build")
+        await there.registry.join("s1", request("agent", "clerk", "o"))
+        await eventually(lambda: here.names("o") == ["clerk"])
+        await there.registry.leave("s1", {"office_id": "o"})
+        await eventually(lambda: here.names("o") == [])
+        assert there.heard.lost_sids == []
+
+
+async def test_a_claim_that_no_server_has_signed_makes_no_name_a_bound_one(options: ClusterOptions) -> None:
+    """Who has the credentials of the servers, and no cluster key, can write claims."""
+    signing = replace(options, keys=(b"the key that these servers share",))
+    async with registries(signing, 2) as (here, there):
+        there.registry.connect("s1", Grant("ci", fingerprint="f", names=("planner",)))
+        await there.registry.join("s1", request("agent", "planner", "o"))
+        caller = f"{there.registry.process}/s1"
+        await eventually(lambda: here.names("o") == ["planner"])
+        asker = here.registry.asker(caller)
+        assert (asker.name, asker.key, asker.bound) == ("planner", "ci", True)
+        member, bucket = here.registry.replica.member("s1"), Bucket(here.connection)
+        assert member is not None
+        for forged in ({"name": "librarian"}, {"key": "library"}, {"name": "librarian", "key": "", "bound": True}):
+            key, claim = claim_keys(member)[0], encode_claim(replace(member, **forged))
+            revision = await bucket.write(key, claim, (await bucket.read(key)).revision)
+            await here.registry.reached(revision)
+            shown = here.registry.asker(caller)
+            assert (shown.name, shown.key, shown.bound) == (forged.get("name", "planner"), "", False)
+        assert there.heard.lost_sids == ["s1"]
+
+
+async def test_what_an_older_process_says_of_a_member_makes_no_name_a_bound_one(options: ClusterOptions) -> None:
+    async with registry(options) as here:
+        bucket, older = Bucket(here.connection), Member("s2", "agent", "librarian", "o", "older")
+        said = {"sid": "s2", "role": "agent", "name": "librarian", "office_id": "o", "process": "older", "resume": ""}
+        await bucket.write(lease_key("older"), b"", 0)
+        await bucket.write(claim_keys(older)[0], json.dumps(said).encode(), 0)
+        await eventually(lambda: here.names("o") == ["librarian"])
+        assert here.registry.asker("older/s2") == older and not older.bound and not older.key
 
 
 async def test_a_move_and_a_rename_are_one_change_each_and_free_what_was_left(options: ClusterOptions) -> None:

@@ -1,12 +1,21 @@
 """Signatures of frames, and which frames have come before."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.server.cluster.seal import _REMEMBERED, Arrivals, DroppedFrameError, FrameSeal, OpenedFrame
+from a2c_smcp.server.cluster.seal import (
+    _REMEMBERED,
+    Arrivals,
+    DroppedFrameError,
+    FrameSeal,
+    MemberSeal,
+    OpenedFrame,
+)
+from a2c_smcp.server.offices import Member
 
 OLD, NEW = b"o" * 32, b"n" * 32
 A, B, C = "A" * 22, "B" * 22, "C" * 22
@@ -126,3 +135,30 @@ def test_a_process_that_signs_is_not_believed_without_a_signature() -> None:
     arrivals.take(OpenedFrame(FRAME), 0.0)
     arrivals.take(signed(1), 0.0)
     assert why_dropped(arrivals, OpenedFrame(FRAME)) == "unsigned"
+
+
+# --- members
+
+
+PLANNER = Member("s", "agent", "planner", "o", "p", key="ci", bound=True)
+
+
+def test_what_a_claim_says_of_a_key_counts_if_a_process_with_a_cluster_key_has_signed_it() -> None:
+    signed = MemberSeal([OLD]).signed(PLANNER)
+    assert MemberSeal([OLD]).believed(signed) == MemberSeal([NEW, OLD]).believed(signed) == PLANNER
+    assert signed == PLANNER and signed.proof
+    nobody = replace(PLANNER, key="", bound=False)
+    assert MemberSeal([NEW]).believed(signed) == MemberSeal([NEW]).believed(PLANNER) == nobody
+    for forged in (
+        *({"sid": "t"}, {"process": "q"}, {"office_id": "p"}, {"role": "computer"}),
+        *({"name": "librarian"}, {"key": "root"}, {"bound": False}, {"proof": "\ud800"}, {"proof": ""}),
+    ):
+        believed = MemberSeal([OLD]).believed(replace(signed, **forged))
+        assert (believed.key, believed.bound) == ("", False), forged
+
+
+def test_without_a_cluster_key_a_claim_is_believed_and_without_a_client_key_nothing_is_signed() -> None:
+    assert MemberSeal().believed(MemberSeal().signed(PLANNER)) == PLANNER
+    assert MemberSeal().signed(PLANNER).proof == ""
+    older = Member("s", "agent", "planner", "o", "p")
+    assert MemberSeal([OLD]).believed(older) is older

@@ -1,6 +1,6 @@
 """The questions that an MCP server asks while its tools run, and their way to a person and back.
 
-Knows MCP's elicitation in both eras, and one session. The `Asker` knows who the person is, and how to ask them.
+Knows MCP's elicitation in both eras, and one session. The `PersonAsker` knows who the person is, and how to ask them.
 
 Before 2026-07-28 a question is a request of the server. It does not say which call it belongs to: that is certain only
 if exactly one call runs. Since then a question is the answer to a call, and the call is sent again with what the person
@@ -41,7 +41,18 @@ from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.utils.forms import FieldValue, InvalidFormError, QuestionForm, parse_form
 from a2c_smcp.utils.text import first_invisible_character, has_control_characters
 
-__all__ = ["ALL_MODES", "NO_MODES", "AskedCall", "Asker", "GivenAnswer", "QuestionMode", "Questions", "ServerQuestion"]
+__all__ = [
+    "ALL_MODES",
+    "NO_MODES",
+    "AskedCall",
+    "GivenAnswer",
+    "PersonAsker",
+    "QuestionMode",
+    "Questions",
+    "ServerQuestion",
+    "check_question",
+    "is_discreet",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +102,8 @@ class ServerQuestion:
     """Where the server's owner wants it to be asked."""
     is_discreet: bool = True
     """Whether its form and its URL hold no secret of the computer. The message never does."""
+    key: str | None = None
+    """The server's own name for the question, since 2026-07-28."""
     tell_wait: Callable[[], None] = field(default=ignore, repr=False, compare=False)
     """Call this when the person at the computer is asked: the call's agent then hears that its call waits for them."""
 
@@ -99,7 +112,7 @@ class ServerQuestion:
         return "form" if self.url is None else "url"
 
 
-class Asker(Protocol):
+class PersonAsker(Protocol):
     """Puts questions to a person. The asker chooses the values that stand for calls; this module only passes them
     on.
     """
@@ -144,7 +157,7 @@ class Questions:
     def __init__(
         self,
         server: str,
-        asker: Asker | None = None,
+        asker: PersonAsker | None = None,
         redaction: Callable[[str], str] = str,
         where: QuestionPlace = "here",
     ) -> None:
@@ -278,7 +291,7 @@ class Questions:
 
         async def ask(key: str, params: ElicitRequestParams, scope: anyio.CancelScope) -> None:
             try:
-                answers[key] = await self._ask(params, [call], call)
+                answers[key] = await self._ask(params, [call], call, key)
             except MCPError as error:
                 refusals.append(error)
                 scope.cancel()
@@ -297,7 +310,11 @@ class Questions:
     # --- both
 
     async def _ask(
-        self, params: ElicitRequestParams, calls: Sequence[AskedCall], call: AskedCall | None
+        self,
+        params: ElicitRequestParams,
+        calls: Sequence[AskedCall],
+        call: AskedCall | None,
+        key: str | None = None,
     ) -> ElicitResult:
         """The person's answer; `cancel` if nobody is there or too many questions wait. `MCPError` if it is invalid."""
         asker = self._asker
@@ -305,7 +322,7 @@ class Questions:
             return self._unasked("nobody can answer it")
         if len(self._waiting) >= _MOST.waiting:
             return self._unasked("too many of its questions wait already")
-        question, elicitation_id = self._question(params, calls, call)
+        question, elicitation_id = self._question(params, calls, call, key)
         waiting = _Waiting(question, elicitation_id, set(calls))
         self._waiting.add(waiting)
         answer = GivenAnswer("cancel")
@@ -317,7 +334,7 @@ class Questions:
         return self._result(question, answer)
 
     def _question(
-        self, params: ElicitRequestParams, calls: Sequence[AskedCall], call: AskedCall | None
+        self, params: ElicitRequestParams, calls: Sequence[AskedCall], call: AskedCall | None, key: str | None
     ) -> tuple[ServerQuestion, str | None]:
         question = partial(
             ServerQuestion,
@@ -325,29 +342,16 @@ class Questions:
             self._redaction(params.message),
             call=call.call if call is not None else None,
             where=self._where,
+            key=key,
             tell_wait=call.progress.waiting if call is not None and call.progress is not None else ignore,
             calls=tuple(each.call for each in calls if each.call is not None),
         )
+        form = check_question(params)
         if isinstance(params, ElicitRequestURLParams):
-            if (problem := _url_problem(params.url)) is not None:
-                raise MCPError(INVALID_PARAMS, f"the URL of a question {problem}")
-            return question(url=params.url, is_discreet=self._is_discreet(params.url)), params.elicitation_id
-        try:
-            schema, form = params.requested_schema, parse_form(params.requested_schema)
-            return question(schema=schema, form=form, is_discreet=self._is_discreet(schema)), None
-        except InvalidFormError as problem:
-            raise MCPError(INVALID_PARAMS, f"the form of a question cannot be shown: {problem}") from None
-
-    def _is_discreet(self, value: object) -> bool:
-        """Whether this holds no secret of the computer. A parsed form is not too deep for this."""
-        match value:
-            case str():
-                return self._redaction(value) == value
-            case Mapping():
-                return all(map(self._is_discreet, (*value.keys(), *value.values())))
-            case list():
-                return all(map(self._is_discreet, value))
-        return True
+            discreet = is_discreet(params.url, self._redaction)
+            return question(url=params.url, is_discreet=discreet), params.elicitation_id
+        schema = params.requested_schema
+        return question(schema=schema, form=form, is_discreet=is_discreet(schema, self._redaction)), None
 
     def _unasked(self, why: str) -> ElicitResult:
         logger.debug("a question of MCP server %s is put to nobody: %s", self._server, why)
@@ -358,6 +362,30 @@ class Questions:
         if answer.action != "accept" or question.form is None:
             return ElicitResult(action=answer.action)
         return ElicitResult(action="accept", content=dict(question.form.check(answer.content)))
+
+
+def check_question(params: ElicitRequestParams) -> QuestionForm | None:
+    """The form of a question; a URL has none. Raises `MCPError` if a person cannot be shown it."""
+    if isinstance(params, ElicitRequestURLParams):
+        if (problem := _url_problem(params.url)) is not None:
+            raise MCPError(INVALID_PARAMS, f"the URL of a question {problem}")
+        return None
+    try:
+        return parse_form(params.requested_schema)
+    except InvalidFormError as problem:
+        raise MCPError(INVALID_PARAMS, f"the form of a question cannot be shown: {problem}") from None
+
+
+def is_discreet(value: object, redaction: Callable[[str], str]) -> bool:
+    """Whether this holds no secret of the computer. A checked form is not too deep for this."""
+    match value:
+        case str():
+            return redaction(value) == value
+        case Mapping():
+            return all(is_discreet(each, redaction) for each in (*value.keys(), *value.values()))
+        case list():
+            return all(is_discreet(each, redaction) for each in value)
+    return True
 
 
 def _url_problem(url: str) -> str | None:

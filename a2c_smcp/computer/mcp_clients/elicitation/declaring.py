@@ -20,9 +20,11 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
     OnRequest,
 )
 
-__all__ = ["DeclaringDispatcher", "capability", "declared"]
+__all__ = ["ANSWERED_KEY", "DeclaringDispatcher", "capability", "declared"]
 
 _ELICITATION: Final = "elicitation"
+#: In the `_meta` of one request, and never sent: the questions that its agent answers.
+ANSWERED_KEY: Final = "a2c_smcp/answered"
 
 
 def capability(modes: frozenset[QuestionMode]) -> dict[str, Any]:
@@ -38,6 +40,8 @@ def declared(method: str, params: Mapping[str, Any] | None, modes: frozenset[Que
     # Windows and documents are read in the background: nobody is asked about that.
     if method == "resources/read":
         modes = NO_MODES
+    if params is not None and (others := _answered_elsewhere(params)):
+        params, modes = _without_others(params), modes | others
     if params is None or modes == ALL_MODES:
         return params
     if method == "initialize":
@@ -47,6 +51,15 @@ def declared(method: str, params: Mapping[str, Any] | None, modes: frozenset[Que
         return params
     capabilities = _with_questions(meta[CLIENT_CAPABILITIES_META_KEY], modes)
     return {**params, "_meta": {**meta, CLIENT_CAPABILITIES_META_KEY: capabilities}}
+
+
+def _answered_elsewhere(params: Mapping[str, Any]) -> frozenset[QuestionMode]:
+    meta = params.get("_meta")
+    return frozenset(meta.get(ANSWERED_KEY, ())) if isinstance(meta, Mapping) else NO_MODES
+
+
+def _without_others(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**params, "_meta": {key: value for key, value in params["_meta"].items() if key != ANSWERED_KEY}}
 
 
 def _with_questions(capabilities: Mapping[str, Any] | None, modes: frozenset[QuestionMode]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import httpx2
 
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.link.proxies import Proxy, find_proxy
+from a2c_smcp.link.server_urls import speaks_no_tls
 
 __all__ = ["HttpFailure", "LostSessionError", "describe_http", "explain_error", "is_refusal"]
 
@@ -22,8 +23,6 @@ _STATUSES: Final = {
 }
 _BROKEN: Final = "it is not ready, or broken"
 _PROXY_ADVICE: Final = "correct the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
-#: What Python's ssl says of a server that answers without TLS.
-_NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 
 
 class LostSessionError(Exception):
@@ -67,7 +66,7 @@ def explain_error(failed: Exception, url: str, environ: Mapping[str, str]) -> Ht
             return HttpFailure(text)
         case httpx2.ProxyError():
             return HttpFailure(f"the proxy {proxy or ''} refuses: {text}".replace("  ", " "))
-        case httpx2.ConnectError() if any(sign in text for sign in _NO_TLS):
+        case httpx2.ConnectError() if speaks_no_tls(failed):
             return HttpFailure("it does not speak TLS", "its url in the config should begin with http://")
         case httpx2.ConnectError() if "CERTIFICATE_VERIFY_FAILED" in text:
             why = text.partition("verify failed: ")[2].partition(" (_ssl")[0] or "it cannot be verified"

@@ -1,8 +1,9 @@
-"""A child process that is never left behind. Knows processes and their pipes, nothing of what is said over them.
+"""The process of an MCP server. Knows processes and their pipes, nothing of what is said over them.
 
-The child leads a process group and a session of its own, and the whole group ends with it. If the event loop is
-dropped, the group is killed when the `Process` is collected. If this process is killed, the child sees EOF and, on
-Linux, gets a SIGTERM. A descendant that starts a session of its own is out of reach.
+On Linux a Computer starts its servers through a guardian (`guardian`), which ends all that they leave. `Process` is for
+other systems, and for connections without a Computer. It leads a process group and a session of its own, and the whole
+group ends with it. If the event loop is dropped, the group is killed when the `Process` is collected. If this program
+is killed, the server sees EOF and, on Linux, gets a SIGTERM. What starts a session of its own is out of reach.
 """
 
 # The standard library imports this when an executor is first used. If another thread imported it in the middle of our
@@ -12,22 +13,24 @@ import ctypes
 import logging
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
 import weakref
+from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Final
 
 import anyio
 from mcp.client.stdio import get_default_environment
 
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 
-__all__ = ["Process", "StdioTimings", "describe_exit"]
+__all__ = ["Process", "ServerProcess", "StdioTimings", "describe_exit", "environment_of", "withheld_advice"]
 
 logger = logging.getLogger(__name__)
 
@@ -48,32 +51,21 @@ class StdioTimings:
     """For the output that a dead server left in its pipes. A child of the server may keep them open."""
 
 
-class Process:
-    """A child that leads a process group. `stop` ends the whole group. Made in the event loop's thread."""
+class ServerProcess(ABC):
+    """A process with pipes. `stop` ends it and what it started. Made in the event loop's thread."""
 
-    def __init__(self, parameters: StdioParameters) -> None:
-        # Not asyncio's own subprocess: its `wait` waits for the pipes too, which a grandchild may hold.
-        self._popen = subprocess.Popen(
-            [parameters.command, *parameters.args],
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=get_default_environment() | (parameters.env or {}),
-            cwd=parameters.cwd,
-            start_new_session=True,
-            preexec_fn=_die_with_parent(),
-        )
-        self.pid = self._popen.pid
-        self._over = False
-        self._last_resort = weakref.finalize(self, _kill_group, self.pid, os.getpid())
-        self.stdin = _roomy(_non_blocking(self._popen.stdin))
-        self.stdout = _roomy(_non_blocking(self._popen.stdout))
-        self.stderr = _non_blocking(self._popen.stderr)
+    def __init__(self, pid: int, stdin: IO[bytes], stdout: IO[bytes], stderr: IO[bytes]) -> None:
+        self.pid = pid
+        self.stdin = _roomy(_non_blocking(stdin))
+        self.stdout = _roomy(_non_blocking(stdout))
+        self.stderr = _non_blocking(stderr)
+        self.exit_code: int | None = None
+        """Negative for a signal; `None` while it runs, and if nobody knows it."""
 
     @property
-    def exit_code(self) -> int | None:
-        return self._popen.returncode
+    def exit_reason(self) -> str | None:
+        """How it ended, in words; `None` while it runs."""
+        return None if self.exit_code is None else describe_exit(self.exit_code)
 
     @property
     def has_unread(self) -> bool:
@@ -90,8 +82,50 @@ class Process:
             return False
         return waiting[0] > 0
 
+    @abstractmethod
     async def wait(self) -> None:
         """Wait until the server itself has exited, even if a process that it started keeps its pipes open."""
+
+    @abstractmethod
+    async def stop(self, timings: StdioTimings) -> None:
+        """Wait for its exit, then SIGTERM, wait, SIGKILL. Needs no other task, because other tasks may be cancelled."""
+
+    @abstractmethod
+    def destroy(self) -> None:
+        """Kill the processes that are left, and close the pipes. Needs no event loop. After `stop` no process is
+        left.
+        """
+
+    def close_pipes(self) -> None:
+        for pipe in (self.stdin, self.stdout, self.stderr):
+            pipe.close()
+
+
+class Process(ServerProcess):
+    """A child that leads a process group. `stop` ends the whole group."""
+
+    def __init__(self, parameters: StdioParameters) -> None:
+        # Not asyncio's own subprocess: its `wait` waits for the pipes too, which a grandchild may hold.
+        self._popen = subprocess.Popen(
+            [parameters.command, *parameters.args],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment_of(parameters),
+            cwd=parameters.cwd,
+            start_new_session=True,
+            preexec_fn=_die_with_parent(),
+        )
+        self._over = False
+        self._last_resort = weakref.finalize(self, _kill_group, self._popen.pid, os.getpid())
+        stdin, stdout, stderr = self._popen.stdin, self._popen.stdout, self._popen.stderr
+        assert stdin is not None
+        assert stdout is not None
+        assert stderr is not None
+        super().__init__(self._popen.pid, stdin, stdout, stderr)
+
+    async def wait(self) -> None:
         if sys.platform == "linux":
             with suppress(OSError):  # an old kernel has no pidfd
                 pidfd = os.pidfd_open(self.pid)
@@ -103,7 +137,6 @@ class Process:
         await self._until(self._has_exited, math.inf, every=0.5)
 
     async def stop(self, timings: StdioTimings) -> None:
-        """Wait for its exit, then SIGTERM, wait, SIGKILL. Needs no other task, because other tasks may be cancelled."""
         if not await self._until(self._has_exited, timings.eof):
             self._signal(signal.SIGTERM)
         if not await self._until(self._group_is_gone, timings.terminate):
@@ -113,17 +146,13 @@ class Process:
                 logger.warning("MCP server %d survived SIGKILL", self.pid)
 
     def destroy(self) -> None:
-        """Kill the processes that are left, and close the pipes. Needs no event loop. After `stop` no process is
-        left.
-        """
         if not self._over:
             self._signal(signal.SIGKILL)
             with suppress(subprocess.TimeoutExpired):
                 self._popen.wait(1)
             self._over = True
         self._last_resort.detach()
-        for pipe in (self.stdin, self.stdout, self.stderr):
-            pipe.close()
+        self.close_pipes()
 
     async def _until(self, condition: Callable[[], bool], timeout: float, every: float = 0.01) -> bool:
         deadline = anyio.current_time() + timeout
@@ -135,6 +164,7 @@ class Process:
 
     def _has_exited(self) -> bool:
         if self.exit_code is None and self._popen.poll() is not None:
+            self.exit_code = self._popen.returncode
             self._signal(signal.SIGTERM)  # at once, to all processes that it left behind
         return self.exit_code is not None
 
@@ -157,8 +187,41 @@ class Process:
                 os.killpg(self.pid, number)
 
 
-def _non_blocking(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None
+def environment_of(parameters: StdioParameters) -> dict[str, str]:
+    """The variables of a server: a few of this program's, and those of its config."""
+    return get_default_environment() | (parameters.env or {})
+
+
+#: Without these a program behind a company's proxy reaches nothing.
+_OF_THE_NETWORK: Final = (
+    *("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"),
+)
+
+
+#: How programs say that they reach nothing, or trust nobody.
+_UNREACHED: Final = re.compile(
+    r"E?NOTFOUND|ECONN|ETIMEDOUT|EAI_AGAIN|EHOSTUNREACH|getaddrinfo|resolve|unreachable|timed? ?out|prox|certificate|"
+    r"_CERT|\b(?:SSL|TLS|network|fetch|connection|connect)\b",
+    re.IGNORECASE,
+)
+
+
+def withheld_advice(reason: str, parameters: StdioParameters, environ: Mapping[str, str]) -> str:
+    """What to do if a server failed because it lacks the proxy or the authorities of this computer; empty if its reason
+    does not sound so, or if it lacks none.
+    """
+    if not _UNREACHED.search(reason):
+        return ""
+    given = environment_of(parameters)
+    missing = [name for name in _OF_THE_NETWORK if environ.get(name) and name not in given]
+    if not missing:
+        return ""
+    env = ", ".join(f'"{name}": "${{env:{name}}}"' for name in missing)
+    return f'; it does not get {", ".join(missing)} of this computer. If it needs them: "env": {{{env}}}'
+
+
+def _non_blocking(pipe: IO[bytes]) -> IO[bytes]:
     os.set_blocking(pipe.fileno(), False)
     return pipe
 

@@ -21,8 +21,9 @@ from a2c_smcp.computer.mcp_clients.item_limits import largest_answer
 from a2c_smcp.computer.mcp_clients.log_messages import MAX_LOG_LINE
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 from a2c_smcp.computer.mcp_clients.pipes.dispatcher import PipeDispatcher
+from a2c_smcp.computer.mcp_clients.pipes.guardian import Guardian
 from a2c_smcp.computer.mcp_clients.pipes.long_lines import answered_by
-from a2c_smcp.computer.mcp_clients.pipes.process import Process, StdioTimings
+from a2c_smcp.computer.mcp_clients.pipes.process import Process, ServerProcess, StdioTimings
 from a2c_smcp.computer.mcp_clients.pipes.server_initiated import Pipe
 from a2c_smcp.computer.mcp_clients.probe import Probe
 from a2c_smcp.computer.utils.callbacks import ignore
@@ -44,7 +45,8 @@ class StdioTransport:
     `on_end` is called when the server ends the session. `screen` is passed to the dispatcher. `redaction` takes secrets
     out of what the server writes to stderr. `probe` watches the first requests, if they are a probe. `largest_answer`
     of `max_message` is how long a line of stdout may be. A longer line is not kept, and the request that it answers
-    fails with code 413. A request whose answer cannot be read fails, too.
+    fails with code 413. A request whose answer cannot be read fails, too. The `guardian` starts the server, if there is
+    one; with `keeps_detached`, processes with sessions of their own may outlive it.
 
     Entering raises `OSError` if the command cannot be run, `ValueError` if its parameters are impossible.
     """
@@ -60,8 +62,12 @@ class StdioTransport:
         redaction: Callable[[str], str] = str,
         probe: Probe | None = None,
         max_message: int = DEFAULT_MAX_MESSAGE,
+        guardian: Guardian | None = None,
+        keeps_detached: bool = False,
     ) -> None:
         self._parameters = parameters
+        self._guardian = guardian
+        self._keeps_detached = keeps_detached
         self._redaction = redaction
         self._probe = probe
         self._max_line = largest_answer(max_message)
@@ -70,7 +76,7 @@ class StdioTransport:
         self._on_end = on_end
         self._screen = screen
         self._stderr: deque[str] = deque(maxlen=200)
-        self._process: Process | None = None
+        self._process: ServerProcess | None = None
         self._noise = 0
         self._long_lines = 0
         self._stdout_ended = asyncio.Event()
@@ -86,6 +92,11 @@ class StdioTransport:
     def exit_code(self) -> int | None:
         """The server's exit code, negative for a signal; `None` while it runs."""
         return self._process.exit_code if self._process else None
+
+    @property
+    def exit_reason(self) -> str | None:
+        """How the server ended, in words; `None` while it runs."""
+        return self._process.exit_reason if self._process else None
 
     @property
     def stderr_tail(self) -> tuple[str, ...]:
@@ -106,8 +117,8 @@ class StdioTransport:
     async def _run(self) -> AsyncGenerator[PipeDispatcher, None]:
         if "\n".encode(self._parameters.encoding) != b"\n":
             raise ValueError("the encoding of an MCP server must be an extension of ASCII")
+        process = self._process = await self._start()
         # Nothing is awaited from here to the `try`: a cancellation in between would leak the process.
-        process = self._process = Process(self._parameters)
         writer = Writer(process.stdin.fileno(), on_broken=self._on_broken)
         reader = LineReader(process.stdout.fileno(), self._max_line, self._on_line, self._on_stdout_end)
         reader.pause()  # until the session runs
@@ -148,8 +159,13 @@ class StdioTransport:
             writer.close()
             process.destroy()
 
+    async def _start(self) -> ServerProcess:
+        if self._guardian is None:
+            return Process(self._parameters)
+        return await self._guardian.spawn(self._parameters, self._timings, keeps=self._keeps_detached)
+
     async def _shut_down(
-        self, process: Process, dispatcher: PipeDispatcher, reader: LineReader, writer: Writer
+        self, process: ServerProcess, dispatcher: PipeDispatcher, reader: LineReader, writer: Writer
     ) -> None:
         dispatcher.close()
         reader.resume()  # what the server still writes is dropped, but a full pipe would block the server
@@ -161,7 +177,7 @@ class StdioTransport:
         await self._drain()
         reader.close()
 
-    async def _watch(self, process: Process) -> None:
+    async def _watch(self, process: ServerProcess) -> None:
         """End the session when the server exits, even if a child of the server keeps stdout open."""
         await process.wait()
         await self._drain()

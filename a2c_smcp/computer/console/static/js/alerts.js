@@ -4,6 +4,7 @@ import { t } from "./i18n.js";
 import { jump } from "./jump.js";
 import { isLeading } from "./live.js";
 import { useStore } from "./store.js";
+import { agentOf } from "./who-called.js";
 
 const KEPT = "a2c-alerts";
 const FRONT = "a2c-front";
@@ -92,8 +93,8 @@ function words(decision) {
   if (decision.kind === "question") return `${t("decisions.question")}: ${name(decision.server.text)}`;
   if (decision.kind === "input") return `${t("decisions.input")}: ${name(decision.input.id)}`;
   if (decision.kind === "sign_in") return `${t("decisions.signin")} ${name(decision.server.text)}`;
-  const { agent, tool, server } = decision.call;
-  return t("alerts.call", { agent: agent ? name(agent.text) : t("decisions.noagent"), tool: name(tool.text), server: name(server.text) });
+  const { tool, server } = decision.call;
+  return t("alerts.call", { agent: agentOf(decision.call, name), tool: name(tool.text), server: name(server.text) });
 }
 
 /** A name that others chose: short, and without characters that hide or turn the text around them. */

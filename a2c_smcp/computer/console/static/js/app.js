@@ -14,11 +14,13 @@ import { Notices } from "./notices.js";
 import { Office } from "./office.js";
 import { Over } from "./over.js";
 import { path, useRoute, VIEWS } from "./router.js";
+import { Rules } from "./rules.js";
 import { Servers } from "./servers.js";
+import { pageSentence, Standing, useStanding } from "./standing.js";
 import { useStore } from "./store.js";
 import { Tools } from "./tools.js";
 
-const SHOWN = { decisions: Decisions, calls: Calls, servers: Servers, tools: Tools, desktop: Desktop, finder: Finder, office: Office };
+const SHOWN = { decisions: Decisions, calls: Calls, servers: Servers, tools: Tools, rules: Rules, desktop: Desktop, finder: Finder, office: Office };
 
 export function App() {
   const { view, rest } = useRoute();
@@ -34,7 +36,7 @@ export function App() {
   if (status === "over") return html`<${Over} />`;
   const View = SHOWN[view];
   return html`<div class="frame" data-view=${view}>
-    <${Header} name=${name} status=${status} count=${count}>
+    <${Header} name=${name} count=${count}>
       ${count ? html`<a class="skip" href=${path("decisions")} onClick=${(event) => (event.preventDefault(), jump())}>${t("app.skip.decisions")}</a>` : null}
       <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), main.current.focus())}>${t("app.skip")}</a>
     <//>
@@ -46,21 +48,27 @@ export function App() {
       ${view === "office" ? null : html`<${RememberOffer} />`}
     </main>
     ${view === "decisions" ? null : html`<aside class="rail" aria-label=${t("decisions.title")}><${Decisions} /></aside>`}
-    <div class="banner" role="alert" data-shown=${status === "gone" ? "" : null}>${status === "gone" ? t("banner.gone") : ""}</div>
+    <${Banner} status=${status} />
   </div>`;
 }
 
-function Header({ name, status, count, children }) {
+function Banner({ status }) {
+  const since = useStore((state) => state.statusSince);
+  const gone = status === "gone";
+  return html`<div class="banner" role="alert" data-shown=${gone ? "" : null}>${gone ? pageSentence({ status, statusSince: since }) : ""}</div>`;
+}
+
+function Header({ name, count, children }) {
+  const { isKnown } = useStanding();
   return html`<header class="top">
     ${children}
     <img src="/icon.svg" alt="" width="28" height="28" />
-    <b class="computer">${name}</b>
-    <span class=${`status ${status}`} role="status"><span class="dot" aria-hidden="true"></span>${t(`status.${status}`)}</span>
+    <span class="self"><b class="computer">${name}</b><${Standing} /></span>
     <span class="grow"></span>
     <${Notices} />
     <${Bell} />
-    <a class="waiting" href=${path("decisions")} data-count=${count} title=${t("decisions.jump", { key: JUMP_KEY })}>
-      <${Icon} name="decisions" />${count ? t("decisions.count", { count }) : t("decisions.none")}
+    <a class="waiting" href=${path("decisions")} data-count=${count} data-known=${isKnown ? "" : null} title=${t("decisions.jump", { key: JUMP_KEY })}>
+      <${Icon} name="decisions" />${count ? t("decisions.count", { count }) : t(isKnown ? "decisions.none" : "decisions.none.known")}
     </a>
   </header>`;
 }

@@ -5,17 +5,20 @@ import { t } from "./i18n.js";
 import { Problem, useAction } from "./parts.js";
 import { Words } from "./words.js";
 
-/** `onSeen` is called once the end of the arguments was visible in the window. */
-export function Arguments({ decision, onSeen }) {
+/**
+ * `onSeen` is called once the end of the arguments was visible in the window; until then `onUnread` is called with the
+ * number of lines that were not seen yet, and the names of their arguments.
+ */
+export function Arguments({ decision, onSeen, onUnread }) {
   const box = useRef(null);
   const end = useRef(null);
   const [whole, setWhole] = useState(null);
   const [open, setOpen] = useState(false);
   const [below, setBelow] = useState(0);
   const [wasLong, setWasLong] = useState(false);
-  const { rows, cut } = whole ?? decision;
-  const [load, busy, error] = useAction(async () => {
-    const loaded = await get("decision", { id: decision.id });
+  const { rows, cut, hidden } = whole ?? decision;
+  const [load, busy, error] = useAction(async (secrets) => {
+    const loaded = await get("decision", secrets ? { id: decision.id, secrets: "shown" } : { id: decision.id });
     if (loaded.digest !== decision.digest) throw new Error(t("decisions.changed"));
     setWhole(loaded);
   });
@@ -23,6 +26,7 @@ export function Arguments({ decision, onSeen }) {
     const lines = linesBelow(box.current);
     setBelow(lines);
     if (lines || cut) setWasLong(true);
+    onUnread(unreadIn(box.current, lines, rows));
   };
   useLayoutEffect(look, [rows, open]);
   useEffect(() => {
@@ -34,7 +38,7 @@ export function Arguments({ decision, onSeen }) {
   useEffect(() => (cut ? undefined : whenInSight(end.current, onSeen)), [rows]);
   const show = () => {
     setOpen(true);
-    if (cut) load();
+    if (cut) load(false);
   };
   if (!rows.length) return html`<p class="muted" ref=${end}>${t("decisions.noarguments")}</p>`;
   return html`<div class="arguments">
@@ -42,6 +46,7 @@ export function Arguments({ decision, onSeen }) {
       <dl>${rows.map((row, at) => html`<${Row} key=${at} row=${row} />`)}</dl>
       <div ref=${end} class="end"></div>
     </div>
+    ${hidden ? html`<p class="more"><span>${t("decisions.hidden")}</span> <button type="button" class="small" data-reveal="" disabled=${busy} onClick=${() => load(true)}>${t("decisions.reveal")}</button></p>` : null}
     ${wasLong ? html`<p class="more" role="status"><span>${said(below, cut, rows)}</span> ${open && !cut ? null : html`<button type="button" class="small" disabled=${busy} onClick=${show}>${t("decisions.showall")}</button>`}</p>` : null}
     <${Problem} text=${error} />
   </div>`;
@@ -72,7 +77,20 @@ function linesBelow(element) {
   return hidden <= 2 ? 0 : Math.ceil(hidden / (Number.parseFloat(getComputedStyle(element).lineHeight) || 20));
 }
 
+/** What is out of sight: lines, and the names of the arguments that they belong to. */
+function unreadIn(box, below, rows) {
+  if (!box) return { lines: 0, names: [] };
+  const bottom = box.getBoundingClientRect().bottom;
+  const ends = [...box.querySelectorAll(".argument")].map((each) => each.getBoundingClientRect().bottom);
+  const names = rows.filter((row, at) => row.more || (below && ends[at] > bottom + 2)).map((row) => row.name);
+  return { lines: withCut(below, rows), names };
+}
+
+function withCut(below, rows) {
+  return below + rows.reduce((sum, row) => sum + row.more_lines, 0);
+}
+
 function said(below, cut, rows) {
-  const more = below + (cut ? rows.reduce((sum, row) => sum + row.more_lines, 0) : 0);
+  const more = cut ? withCut(below, rows) : below;
   return more ? t("decisions.below", { count: more }) : t("decisions.allseen");
 }

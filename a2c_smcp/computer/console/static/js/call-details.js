@@ -15,11 +15,13 @@ export function toneOf(call) {
 /** What became of it, and who decided that, if somebody did. */
 export function OutcomeOf({ call }) {
   return html`<${Chip} tone=${toneOf(call)}>${outcomeText(call)}<//>
-    ${call.verdict === "allowed" ? html`<span class="muted">${t("calls.by.allowed", { by: who(call.decided_by) })}</span>` : null}`;
+    ${call.verdict === "allowed" ? html`<span class="muted">${t("calls.by.allowed", { by: who(call.decided_by) })}</span>` : null}
+    ${call.rule && call.outcome !== "refused" ? html`<span class="muted">${t("calls.by.rule", { rule: call.rule })}</span>` : null}`;
 }
 
 function outcomeText(call) {
   if (call.verdict === "refused") return t("calls.by.refused", { by: who(call.decided_by) });
+  if (call.outcome === "refused" && call.rule) return t("calls.by.rule.refused", { rule: call.rule });
   if (call.verdict === "cancelled") return t("calls.by.cancelled", { by: who(call.decided_by) });
   return t(`calls.was.${call.outcome}`);
 }
@@ -44,6 +46,7 @@ export function CallDetails({ call, level }) {
 /** What the record knows of a result that it does not have. */
 function resultText({ recorded, text }) {
   const kept = t("calls.recorded", { bytes: recorded.bytes ?? "?", digest: recorded.sha256?.slice(0, 16) ?? "" });
+  if (recorded.reads) return t("calls.recorded.read", { count: recorded.reads });
   return text ? `${text} ${kept}` : kept;
 }
 
@@ -62,12 +65,13 @@ function Step({ step }) {
 }
 
 /** One step as a sentence. */
-export function stepText({ kind, what, outcome, how, place, rule, reason, always }) {
+export function stepText({ kind, what, outcome, how, place, rule, reason, always, count }) {
   if (kind === "asked") return t(`calls.step.asked.${what}`);
   if (kind === "decided") {
     const said = t(`calls.step.${outcome}${how === "rule" ? ".rule" : always ? ".always" : ""}`, { by: how === "rule" ? rule ?? "" : who(place) });
     return reason ? `${said} ${reason}` : said;
   }
+  if (kind === "read") return `${t("calls.step.read", { count })} · ${t(`calls.was.${outcome}`)}`;
   if (kind === "running") return t("calls.step.running");
   if (kind === "call") return `${t(`calls.was.${outcome}`)} · ${t(`calls.how.${how}`, { by: rule ?? who(place) })}`;
   return kind;

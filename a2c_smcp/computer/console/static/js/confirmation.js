@@ -7,23 +7,26 @@ import { Icon } from "./icons.js";
 import { Chip, Problem, useAction } from "./parts.js";
 import { RuleProposal } from "./rule-proposal.js";
 import { SteadyButton } from "./steady.js";
+import { agentOf } from "./who-called.js";
 import { Name, Said, Words } from "./words.js";
 
 const HINTS = { destructiveHint: "bad", openWorldHint: "warn", readOnlyHint: "ok" };
 
-export function Confirmation({ decision, open, ready, answer }) {
+export function Confirmation({ decision, open, folded, ready, answer }) {
   const { call, tool } = decision;
   const [seen, setSeen] = useState(false);
+  const [unread, setUnread] = useState({ lines: 0, names: [] });
+  if (folded) return html`<h3><${Name} of=${call.tool} /></h3>`;
   return html`<div>
-    <p class="asks"><span class="avatar" aria-hidden="true"><${Icon} name="decisions" /></span>${t("decisions.asks")}</p>
+    <p class="asks"><span class="avatar" aria-hidden="true"><${Icon} name="decisions" /></span>${t(decision.reads ? "decisions.asks.read" : "decisions.asks")}</p>
     <h3><${Name} of=${call.tool} /></h3>
     ${tool.dangerous ? html`<p class="danger-sign">${t(tool.hints.destructiveHint ? "decisions.destructive" : "decisions.marked")}</p>` : null}
     <${Changed} decision=${decision} />
     <${Facts} decision=${decision} />
     <${About} call=${call} tool=${tool} />
     <h4>${t("decisions.arguments")}</h4>
-    <${Arguments} decision=${decision} onSeen=${() => setSeen(true)} />
-    ${open ? html`<${Buttons} decision=${decision} ready=${ready} seen=${seen} answer=${answer} />` : null}
+    <${Arguments} decision=${decision} onSeen=${() => setSeen(true)} onUnread=${setUnread} />
+    ${open ? html`<${Buttons} decision=${decision} ready=${ready} unread=${seen ? null : unread} answer=${answer} />` : null}
   </div>`;
 }
 
@@ -48,7 +51,8 @@ function ChangedWords({ kind, words }) {
 function Facts({ decision: { call, asked_at } }) {
   const asked = moment(asked_at);
   return html`<dl class="asked">
-    <div><dt>${t("decisions.agent")}</dt><dd>${call.agent ? html`<${Name} of=${call.agent} />` : t("decisions.noagent")}</dd></div>
+    <div><dt>${t(call.claimed ? "decisions.agent.claimed" : "decisions.agent")}</dt><dd>${call.agent ? html`<${Name} of=${call.agent} />` : t("decisions.noagent")}${call.claimed ? html`<p class="muted hint">${t("decisions.agent.hint")}</p>` : null}</dd></div>
+    ${call.agent_key ? html`<div><dt>${t("decisions.agent.key")}</dt><dd><${Name} of=${call.agent_key} /></dd></div>` : null}
     ${call.office ? html`<div><dt>${t("decisions.office")}</dt><dd><${Name} of=${call.office} /></dd></div>` : null}
     <div><dt>${t("decisions.server")}</dt><dd><${Name} of=${call.server} /></dd></div>
     ${call.shown_as ? html`<div><dt>${t("decisions.shownas")}</dt><dd><${Name} of=${call.shown_as} /></dd></div>` : null}
@@ -67,12 +71,21 @@ function About({ call, tool, caption }) {
   <//>`;
 }
 
-function Buttons({ decision, ready, seen, answer }) {
+/** What is still to be read before the call can be allowed. The line keeps its place, so that no button moves. */
+function Unread({ id, unread }) {
+  const names = unread?.names ?? [];
+  const shown = names.slice(0, 2).map((name, at) => html` <span key=${at} class="given mono"><${Words} of=${name} /></span>`);
+  const said = unread === null ? "\u00a0" : unread.lines ? t("decisions.unread", { count: unread.lines }) : t("decisions.unread.end");
+  return html`<p id=${id} class="muted hint unread">${said}${unread?.lines ? shown : null}${names.length > 2 && unread.lines ? " …" : ""}</p>`;
+}
+
+function Buttons({ decision, ready, unread, answer }) {
   const { call, tool } = decision;
   const [reason, setReason] = useState("");
-  const names = { tool: call.tool.text, server: call.server.text, agent: call.agent?.text ?? t("decisions.noagent") };
+  const names = { tool: call.tool.text, server: call.server.text, agent: agentOf(call) };
   const id = `reason-${decision.id}`;
-  const allow = { ready: ready && seen, title: seen ? null : t("decisions.unseen") };
+  const why = `unread-${decision.id}`;
+  const allow = { ready: ready && unread === null, title: unread ? t("decisions.unseen") : null, "aria-describedby": unread ? why : null };
   const refuse = (how) => answer({ answer: how, ...(reason.trim() ? { reason: reason.trim() } : {}) });
   return html`<div>
     <div class="field why-not"><label for=${id} class="muted">${t("decisions.reason")}</label>
@@ -81,11 +94,11 @@ function Buttons({ decision, ready, seen, answer }) {
       <${SteadyButton} ...${allow} data-answer="yes" class=${tool.dangerous ? "" : "primary"} aria-label=${t("decisions.yes.name", names)} onAnswer=${() => answer({ answer: "yes" })}>${t("decisions.yes")}<//>
       <${SteadyButton} ready=${ready} data-answer="no" class="danger" aria-label=${t("decisions.no.name", names)} onAnswer=${() => refuse("no")}>${t("decisions.no")}<//>
     </div>
+    <${Unread} id=${why} unread=${unread} />
     <div class="always">
       <${RuleProposal} ...${{ decision, allow, names, answer }} />
       <${SteadyButton} ...${allow} data-answer="always" class="quiet small" aria-label=${t("decisions.always.name", names)} onAnswer=${() => answer({ answer: "always" })}>${t("decisions.always")}<//>
       <${SteadyButton} ready=${ready} data-answer="never" class="quiet small" aria-label=${t("decisions.never.name", names)} onAnswer=${() => refuse("never")}>${t("decisions.never")}<//>
-      <p class="muted hint">${t("decisions.always.reach", names)}</p>
     </div>
   </div>`;
 }

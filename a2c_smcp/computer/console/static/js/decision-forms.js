@@ -51,6 +51,7 @@ function UrlQuestion({ decision, open, ready, answer }) {
   const { url } = decision;
   const place = webPlace(url);
   const names = { server: decision.server.text };
+  if (!open) return null;
   return html`<div>
     <p>${t("decisions.url")}</p>
     ${place ? html`<p class="host mono">${place.host}</p>` : null}
@@ -58,12 +59,10 @@ function UrlQuestion({ decision, open, ready, answer }) {
     <p class="url mono">
       ${place ? html`<a href=${url} target="_blank" rel="noopener noreferrer"><${Icon} name="link" /><${Words} of=${decision.url_words} /></a>` : html`<${Words} of=${decision.url_words} />`}
     </p>
-    ${open
-      ? html`<div class="actions">
-          <${SteadyButton} data-answer="yes" class="primary" ready=${ready} aria-label=${t("decisions.url.done.name", names)} onAnswer=${() => answer({ answer: "yes" })}>${t("decisions.url.done")}<//>
-          <${SteadyButton} data-answer="no" class="danger" ready=${ready} aria-label=${t("decisions.url.no.name", names)} onAnswer=${() => answer({ answer: "no" })}>${t("decisions.url.no")}<//>
-        </div>`
-      : null}
+    <div class="actions">
+      <${SteadyButton} data-answer="yes" class="primary" ready=${ready} aria-label=${t("decisions.url.done.name", names)} onAnswer=${() => answer({ answer: "yes" })}>${t("decisions.url.done")}<//>
+      <${SteadyButton} data-answer="no" class="danger" ready=${ready} aria-label=${t("decisions.url.no.name", names)} onAnswer=${() => answer({ answer: "no" })}>${t("decisions.url.no")}<//>
+    </div>
   </div>`;
 }
 

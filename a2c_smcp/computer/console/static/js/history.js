@@ -12,7 +12,7 @@ import { oneLine, Who } from "./who-called.js";
 
 const OUTCOMES = ["succeeded", "failed", "cancelled", "refused", "unanswered", "nobody", "timed_out"];
 const NOTHING = { calls: [], more: false };
-const ALL = { q: "", outcome: "", person: "", day: "" };
+const ALL = { q: "", outcome: "", person: "", day: "", reads: "" };
 
 export function History() {
   const [query, setQuery] = useState(ALL);
@@ -44,7 +44,7 @@ function idOf(call) {
 }
 
 function isFiltered(query) {
-  return Boolean(query.q.trim() || query.outcome || query.person || query.day);
+  return Boolean(query.q.trim() || query.outcome || query.person || query.day || query.reads);
 }
 
 /** The query as the computer reads it: a day has its beginning and its end, by the clock of the reader. */
@@ -96,6 +96,7 @@ function newer(live, shown) {
 }
 
 function SearchBar({ query, onChange }) {
+  const recorded = useStore((state) => state.recorded);
   const set = (name) => (event) => onChange({ ...query, [name]: event.currentTarget.value });
   const [save, busy, error] = useAction(() => saved(query));
   return html`<form class="calls-tools" role="search" aria-label=${t("calls.search")} onSubmit=${(event) => event.preventDefault()} autocomplete="off">
@@ -106,6 +107,7 @@ function SearchBar({ query, onChange }) {
       </select>
       <input type="date" aria-label=${t("calls.day")} title=${t("calls.day")} value=${query.day} onInput=${set("day")} />
       <label class="check"><input type="checkbox" checked=${query.person === "1"} onChange=${(event) => onChange({ ...query, person: event.currentTarget.checked ? "1" : "" })} />${t("calls.person")}</label>
+      ${recorded ? html`<label class="check"><input type="checkbox" checked=${query.reads === "1"} onChange=${(event) => onChange({ ...query, reads: event.currentTarget.checked ? "1" : "" })} />${t("calls.reads")}</label>` : null}
       <button type="button" disabled=${busy} aria-describedby="calls-export-note" onClick=${() => save()}>${t("calls.export")}</button>
       <p id="calls-export-note" class="muted">${t("calls.export.note")}</p>
     </form>

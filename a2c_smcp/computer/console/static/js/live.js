@@ -13,6 +13,7 @@ let waiting = null; // ends the wait for the lock
 let reading = null; // the promise of the loop that reads, if this tab does
 let telling = false;
 let heard = performance.now();
+let last = Date.now() / 1000; // when the computer was heard last, by the clock of this browser
 
 export function follow() {
   onEnd(() => {
@@ -83,7 +84,7 @@ function fromTab(message) {
   heard = performance.now();
   // The tab that reads lost its session, or the computer was started again: the same may be true here.
   if (message.kind === "moved") sayAlive();
-  else if (message.kind === "status") change({ status: message.status });
+  else if (message.kind === "status") change(message.said);
   else if (message.kind === "state") change({ ...message.state, notices: current().notices });
   else if (!take(message)) channel.postMessage({ kind: "hello" });
 }
@@ -106,10 +107,14 @@ function tell(message) {
   if (telling) channel?.postMessage(message);
 }
 
-function status(value) {
-  if (current().status === value) return;
-  change({ status: value });
-  tell({ kind: "status", status: value });
+/** Say how the way to the computer is. It is gone since the computer was heard last. */
+function status(value, retryAt = null) {
+  const before = current();
+  if (before.status === value && before.retryAt === retryAt) return;
+  const since = value === "gone" ? last : Date.now() / 1000;
+  const said = { status: value, statusSince: before.status === value ? before.statusSince : since, retryAt };
+  change(said);
+  tell({ kind: "status", said });
 }
 
 function read() {
@@ -129,9 +134,10 @@ async function readOn() {
       // Why it ended does not matter: the next stream starts with a snapshot.
     }
     if (isOver()) return;
-    status("gone");
+    status("gone", Date.now() / 1000 + pause / 1000);
     if (run !== runId()) break;
     await new Promise((resolve) => setTimeout(resolve, pause));
+    status("gone");
     pause = Math.min(pause * 2, TIMES.longestPause);
   }
   tell({ kind: "moved" });
@@ -149,6 +155,7 @@ async function readOnce(run, alive) {
       clearTimeout(silence);
       silence = setTimeout(() => stop.abort(), TIMES.silence);
       if (!take(message)) return;
+      last = Date.now() / 1000;
       tell(message);
       status("live");
       alive();

@@ -7,6 +7,7 @@ import { html } from "./html.js";
 import { listed, t } from "./i18n.js";
 import { JoinForm } from "./office-form.js";
 import { Chip, Empty, Fold, Problem, useAction } from "./parts.js";
+import { Ways } from "./standing.js";
 import { useStore } from "./store.js";
 import { who } from "./who.js";
 
@@ -20,6 +21,7 @@ export function Office() {
   const joined = offices.some((office) => office.office);
   return html`<section aria-labelledby="office-computer">
       <h2 id="office-computer">${t("office.computer")}</h2>
+      <${Ways} />
       <dl class="facts card">
         <dt>${t("office.name")}</dt><dd><b>${name}</b></dd>
         <dt>${t("office.version")}</dt><dd>${version}</dd>
@@ -41,6 +43,10 @@ export function Office() {
     <${Devices} />`;
 }
 
+function stateOf({ state, final }) {
+  return state === "disconnected" && final ? t("office.state.lost") : t(`office.state.${state}`);
+}
+
 function Connection({ office, canLeave }) {
   const [leave, busy, error] = useAction(() => post("leave-office", {}));
   const place = office.office ?? office.url;
@@ -49,7 +55,7 @@ function Connection({ office, canLeave }) {
     <dt>${t("office.office")}</dt>
     <dd>
       <span class=${`dot ${TONES[office.state]}`} aria-hidden="true"></span>
-      ${office.office ? html`<b>${office.office}</b> ` : null}<${Chip} tone=${TONES[office.state]}>${t(`office.state.${office.state}`)}<//>
+      ${office.office ? html`<b>${office.office}</b> ` : null}<${Chip} tone=${TONES[office.state]}>${stateOf(office)}<//>
     </dd>
     ${office.name ? html`<dt>${t("office.as")}</dt><dd>${office.name}</dd>` : null}
     ${office.reason ? html`<dt></dt><dd class="reason">${office.reason}</dd>` : null}

@@ -1,7 +1,7 @@
 // Which view is shown: the fragment `#/tools/greet` means the view "tools" with the rest ["greet"].
 import { useListener, useState } from "./html.js";
 
-export const VIEWS = ["decisions", "calls", "servers", "tools", "desktop", "finder", "office"];
+export const VIEWS = ["decisions", "calls", "servers", "tools", "rules", "desktop", "finder", "office"];
 
 function read() {
   const [view, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);

@@ -8,7 +8,7 @@ export function RuleProposal({ decision, allow, names, answer }) {
   const { proposal } = decision;
   const [open, setOpen] = useState(false);
   const [widths, setWidths] = useState([]);
-  if (!proposal) return null;
+  if (proposal.none) return proposal.none === "secret" ? html`<p class="muted hint">${t("decisions.like.secret")}</p>` : null;
   const width = (at) => widths[at] ?? 0;
   const widen = (at, to) => setWidths(proposal.parts.map((_, each) => (each === at ? to : width(each))));
   const send = () => answer({ answer: "like", widths: proposal.parts.map((_, at) => width(at)) });
@@ -29,7 +29,9 @@ export function RuleProposal({ decision, allow, names, answer }) {
 
 function Part({ part, width, onWiden }) {
   const label = t("decisions.like.part", { name: part.name || t("decisions.agent") });
+  const { examples } = part.steps[width];
   return html`<select aria-label=${label} value=${String(width)} onChange=${(event) => onWiden(Number(event.currentTarget.value))}>
     ${part.steps.map((step, at) => html`<option key=${at} value=${String(at)}>${phrase(step)}</option>`)}
-  </select>`;
+    </select>
+    ${examples.length ? html`<p class="muted hint examples">${t("decisions.like.also", { values: examples.join(" · ") })}</p>` : null}`;
 }

@@ -1,6 +1,7 @@
 // Adds servers from a paste, and edits the entry of a server. It is checked when the typing pauses, then started and written.
 import { get, post } from "./api.js";
-import { html, useEffect, useState } from "./html.js";
+import { useChecked } from "./checked.js";
+import { html, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { Block, Fold, Loading, Problem, useAction, useLoaded } from "./parts.js";
 
@@ -15,25 +16,6 @@ const EXAMPLE = `{
 
 // A paste is kept while the person looks at another view.
 let draft = "";
-
-/** What saving this text would do, asked when the typing pauses; null until there is an answer. */
-function useChecked(text, more) {
-  const [checked, setChecked] = useState(null);
-  useEffect(() => {
-    let over = false;
-    setChecked(null);
-    if (!text.trim()) return undefined;
-    const timer = setTimeout(async () => {
-      const found = await post("check-servers", { text, ...more }).catch((error) => ({ servers: [], inputs: [], problems: [error.message], warnings: [] }));
-      if (!over) setChecked(found);
-    }, 350);
-    return () => {
-      over = true;
-      clearTimeout(timer);
-    };
-  }, [text, more.server, more.until_stop]);
-  return checked;
-}
 
 export function AddServer({ home, onDone, onClose }) {
   const [text, setText] = useState(draft);
@@ -73,7 +55,7 @@ export function EditServer({ server, onDone }) {
 }
 
 function Editor({ id, label, hint, text, onText, more, action, name, note, placeholder, onDone, onClose }) {
-  const checked = useChecked(text, more);
+  const checked = useChecked("check-servers", text.trim() ? { text, ...more } : null);
   const [blocked, setBlocked] = useState(false);
   const [save, busy, error] = useAction(async () => {
     try {
@@ -114,7 +96,7 @@ function Editor({ id, label, hint, text, onText, more, action, name, note, place
 
 function Checked({ checked }) {
   if (!checked) return null;
-  const { servers, inputs, problems, warnings } = checked;
+  const { servers = [], inputs = [], problems, warnings = [] } = checked;
   return html`<ul class="checked">
     ${problems.map((problem) => html`<li key=${problem} class="problem">${problem}</li>`)}
     ${problems.length

@@ -14,6 +14,12 @@ export function useInside() {
   return [inside !== 0, props];
 }
 
+/** Whether the pointer is at an element: `[isAt, propsForTheElement]`. */
+export function usePointerAt() {
+  const [at, setAt] = useState(false);
+  return [at, { onPointerEnter: (event) => setAt(event.pointerType === "mouse"), onPointerLeave: () => setAt(false) }];
+}
+
 /**
  * Items in the order in which they first appeared; new ones come last. While `held`, an item that goes stays and is marked
  * `gone`: what is below it must not jump up while somebody is about to press a button there.

@@ -2,7 +2,8 @@
 import { useEffect, useRedraw, useRef } from "./html.js";
 import { EMPTY } from "./state.js";
 
-let state = { ...EMPTY, status: "connecting" };
+// `status` is that of the way to the computer, since `statusSince`; `retryAt` is when it is tried again, null for now.
+let state = { ...EMPTY, status: "connecting", statusSince: Date.now() / 1000, retryAt: null };
 const subscribers = new Set();
 let drawing = false;
 

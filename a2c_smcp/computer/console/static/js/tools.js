@@ -6,24 +6,22 @@ import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
 import { Block, Chip, Empty, Fold, Loading, Problem, useLoaded } from "./parts.js";
 import { path } from "./router.js";
-import { Rules } from "./rules.js";
+import { ToolRule } from "./tool-rule.js";
 import { useStore } from "./store.js";
 import { VirtualList } from "./virtual.js";
 
 export function Tools({ rest }) {
   const stamp = useStore((state) => state.stamps.tools);
-  const [round, setRound] = useState(0);
-  const { value, error, loading } = useLoaded((signal) => get("tools", {}, signal), [stamp, round], 300);
+  const { value, error, loading } = useLoaded((signal) => get("tools", {}, signal), [stamp], 300);
   const [filter, setFilter] = useState("");
   if (loading) return html`<${Loading} />`;
-  const { tools = [], rules = [], rules_file: file = null, rules_problem: problem = "" } = value ?? {};
+  const { tools = [] } = value ?? {};
   const chosen = tools.find((tool) => tool.name === rest[0]);
   return html`<section class=${`tools ${chosen ? "chosen" : ""}`} aria-label=${t("nav.tools")}>
     <div class="index">
       <input type="search" class="filter" aria-label=${t("tools.filter")} placeholder=${t("tools.filter")} value=${filter} onInput=${(event) => setFilter(event.currentTarget.value)} />
       <${Problem} text=${error} />
       ${value?.conflicts.length ? html`<p class="reason"><a href=${path("servers")}>${t("tools.clashes", { count: value.conflicts.length })}</a></p>` : null}
-      <${Rules} ...${{ rules, file, problem }} onChange=${() => setRound(round + 1)} />
       <${ToolList} tools=${tools} filter=${filter} chosen=${chosen} />
     </div>
     <div class="chosen-tool">
@@ -71,6 +69,7 @@ function Tool({ tool }) {
     <h2 class="mono">${tool.name}</h2>
     <p><${Chip}>${tool.server}<//></p>
     ${tool.description ? html`<p class="description">${tool.description}</p>` : null}
+    <${ToolRule} tool=${tool} />
     <${ToolCall} tool=${tool} />
     <${Fold} title=${t("tools.schema")}><${Block} text=${tool.schema_text} label=${t("tools.schema")} copy=${true} /><//>
     ${tool.returns ? html`<${Fold} title=${t("tools.returns")}><${Block} text=${tool.returns} label=${t("tools.returns")} copy=${true} /><//>` : null}

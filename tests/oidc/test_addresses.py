@@ -2,7 +2,7 @@
 
 import pytest
 
-from a2c_smcp.computer.sign_in.addresses import Nearness, UnsafeAddressError, check_address, nearness
+from a2c_smcp.oidc.addresses import Nearness, UnsafeAddressError, check_address, nearness
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import httpx2
 import pytest
 
-from a2c_smcp.computer.sign_in.addresses import Nearness, UnsafeAddressError
-from a2c_smcp.computer.sign_in.errors import IssuerSilentError, SignInError
-from a2c_smcp.computer.sign_in.guarded_requests import GuardedRequests
+from a2c_smcp.oidc.addresses import Nearness, UnsafeAddressError
+from a2c_smcp.oidc.guarded_requests import GuardedRequests
+from a2c_smcp.oidc.sign_in_errors import IssuerSilentError, SignInError
 
 pytestmark = pytest.mark.anyio
 
@@ -108,3 +108,16 @@ async def test_the_place_of_the_server_is_looked_up_once() -> None:
     requests = GuardedRequests("http://127.0.0.1:1/mcp")
     assert await requests.check("http://127.0.0.1:2/token") == ["127.0.0.1"]
     assert requests._server is Nearness.LOOPBACK
+
+
+async def test_a_host_that_needs_no_proxy_is_reached_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`NO_PROXY` has its name. The request goes to its address, which is not in there."""
+
+    async def here(_: str) -> list[str]:
+        return ["127.0.0.1"]
+
+    async with answering(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}") as url:
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+        monkeypatch.setenv("NO_PROXY", "issuer.example")
+        named = url.replace("localhost", "issuer.example")
+        assert (await GuardedRequests(named, look_up=here).send(get(named))).content == b"{}"

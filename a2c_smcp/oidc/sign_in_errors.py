@@ -1,4 +1,4 @@
-"""What may go wrong while the Computer signs in. Messages name no token, no code and no secret.
+"""What may go wrong while a computer or a person signs in. Messages name no token, no code and no secret.
 
 SignInError              it cannot be signed in; the message says why
 ├── UnsafeAddressError   (`addresses`) the server sends us to an address that is not used
@@ -9,7 +9,7 @@ __all__ = ["IssuerSilentError", "SignInError"]
 
 
 class SignInError(Exception):
-    """Signing in failed. The message is for the person at the computer."""
+    """Signing in failed. The message is for the person."""
 
 
 class IssuerSilentError(SignInError):

@@ -1,12 +1,13 @@
 """The HTTP requests of a sign-in: bounded in size and time, and only to addresses that are safe to use.
 
-They carry codes, secrets and tokens, and their addresses come from the MCP server.
+They carry codes, secrets and tokens, and their addresses come from the server that somebody signs in at.
 """
 
 import asyncio
 import ipaddress
 import os
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
@@ -14,10 +15,10 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from a2c_smcp.computer.sign_in.addresses import Nearness, check_address, nearness
-from a2c_smcp.computer.sign_in.errors import IssuerSilentError, SignInError
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.link.proxies import find_proxy
+from a2c_smcp.oidc.addresses import Nearness, check_address, nearness
+from a2c_smcp.oidc.sign_in_errors import IssuerSilentError, SignInError
 
 __all__ = ["GuardedRequests", "place_of"]
 
@@ -27,8 +28,8 @@ _SECONDS: Final = 20.0
 
 
 class GuardedRequests:
-    """Sends the requests of sign-ins at one MCP server, whose address says how near others may be. `look_up` finds the
-    addresses of a URL's host.
+    """Sends the requests of sign-ins at one server, whose address says how near others may be. `look_up` finds the
+    addresses of a URL's host, `verify` says which certificates are trusted.
     """
 
     def __init__(
@@ -36,8 +37,11 @@ class GuardedRequests:
         server_url: str,
         seconds: float = _SECONDS,
         look_up: Callable[[str], Awaitable[list[str]]] | None = None,
+        *,
+        verify: ssl.SSLContext | bool = True,
     ) -> None:
         self._server_url = server_url
+        self._verify = verify
         self._seconds = seconds
         self._look_up = look_up or place_of
         self._server: Nearness | None = None
@@ -69,7 +73,7 @@ class GuardedRequests:
         host = request.url.host
         request.headers["accept-encoding"] = "identity"
         if _has_proxy(str(request.url)):
-            return await self._answer(request, request, 1)
+            return await self._answer(request, request, 1, None)
         # To the addresses that were checked: a second look-up could find others.
         request.headers["host"] = request.url.netloc.decode("ascii")
         failed: httpx2.TransportError = httpx2.ConnectError("no such name")
@@ -82,7 +86,8 @@ class GuardedRequests:
                 extensions={**request.extensions, "sni_hostname": host},
             )
             try:
-                return await self._answer(sent, request, len(found))
+                # With a transport of its own the client does not look for a proxy once more, by the address.
+                return await self._answer(sent, request, len(found), httpx2.AsyncHTTPTransport(verify=self._verify))
             except (
                 httpx2.ConnectError,
                 httpx2.ConnectTimeout,
@@ -90,9 +95,13 @@ class GuardedRequests:
                 failed = error
         raise failed
 
-    async def _answer(self, sent: httpx2.Request, request: httpx2.Request, tries: int) -> httpx2.Response:
+    async def _answer(
+        self, sent: httpx2.Request, request: httpx2.Request, tries: int, way: httpx2.AsyncHTTPTransport | None
+    ) -> httpx2.Response:
         timeout = httpx2.Timeout(self._seconds, connect=self._seconds / tries)
-        async with httpx2.AsyncClient(timeout=timeout, follow_redirects=False) as client:
+        async with httpx2.AsyncClient(
+            timeout=timeout, follow_redirects=False, verify=self._verify, transport=way
+        ) as client:
             answer = await client.send(sent, stream=True)
             body = await _whole(answer, request.url.host)
         response = httpx2.Response(answer.status_code, headers=_plain(answer.headers), content=body, request=request)

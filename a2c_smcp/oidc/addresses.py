@@ -1,6 +1,6 @@
-"""Which addresses an MCP server may send us to while we sign in. Pure: names are resolved elsewhere.
+"""Which addresses a server may send us to while we sign in. Pure: names are resolved elsewhere.
 
-A server names the addresses of its metadata and of its issuer. A server on the internet must not make this computer
+A server names the addresses of its metadata and of its issuer. A server on the internet must not make this machine
 send requests to itself, to its own network, or to the metadata service of a cloud.
 """
 
@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from enum import IntEnum
 from urllib.parse import urlsplit
 
-from a2c_smcp.computer.sign_in.errors import SignInError
+from a2c_smcp.oidc.sign_in_errors import SignInError
+from a2c_smcp.utils.addresses import innermost
 
 __all__ = ["Nearness", "UnsafeAddressError", "check_address", "nearness"]
 
@@ -30,27 +31,18 @@ class UnsafeAddressError(SignInError):
 
 def nearness(address: str) -> Nearness:
     """How near an IP address is. IPv4 addresses inside IPv6 ones count as what they are."""
-    ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
-        if inner is None and ip in _NAT64:
-            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        if inner is not None:
-            return nearness(str(inner))
+    ip = innermost(ipaddress.ip_address(address.partition("%")[0]))
     if ip.is_loopback:
         return Nearness.LOOPBACK
-    if ip.is_link_local or ip.is_multicast or ip.is_unspecified or (ip.is_reserved and ip not in _NAT64):
+    if ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip.is_reserved:
         return Nearness.SPECIAL
     return Nearness.PUBLIC if ip.is_global else Nearness.PRIVATE
-
-
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 def check_address(url: str, found: Iterable[str], server: Nearness, *, has_secrets: bool) -> None:
     """Raise `UnsafeAddressError` if this URL, whose host has the addresses `found`, must not be used.
 
-    No address may be nearer to this computer than the MCP server is. What carries secrets goes over `https`; only
+    No address may be nearer to this computer than the server is. What carries secrets goes over `https`; only
     addresses of this computer are excepted.
     """
     parts = urlsplit(url)

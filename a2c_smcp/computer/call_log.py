@@ -1,0 +1,5 @@
+"""The names of `computer/calls/log.py` were here. They answer here, with a warning, until version 0.4.0."""
+
+from a2c_smcp.utils.lazy_names import moved_names
+
+__getattr__ = moved_names(__name__, "computer.calls.log")
