@@ -203,6 +203,8 @@ async def test_a_process_that_stops_in_good_order_fails_what_it_ran_at_once(
             agent, peer = await make_peer(stays), await make_peer(goes, setup=computer.listen)
             await join(agent, "agent", "a", office)
             await join(peer, "computer", "c", office)
+            # Until the agent's process has seen the computer in its copy of the membership, a call is 404.
+            await eventually(lambda: heard(agent, "notify:enter_office"))
             calling = asyncio.create_task(agent.call("client:tool_call", request_for("client:tool_call", timeout=30)))
             await eventually(lambda: computer.asked)
         assert code(await calling) == 404

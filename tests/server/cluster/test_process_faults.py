@@ -67,6 +67,9 @@ async def test_a_killed_process_with_50_members_and_20_pending_calls(
         here = [await make_peer(stays, setup=runs.listen) for _ in range(10)]
         for n, peer in enumerate(here):
             await join(peer, "computer", f"h{n}", second)
+        # Until an agent's process has seen a computer in its copy of the membership, a call is 404.
+        await eventually(lambda: len(heard(agent, "notify:enter_office")) == 49)
+        await eventually(lambda: len(heard(other_agent, "notify:enter_office")) == 10)
         calls = [calling(agent, f"c{n}", f"there-{n}") for n in range(10)]
         lost = [calling(other_agent, f"h{n}", f"here-{n}") for n in range(10)]
         await eventually(lambda: len(runs.started) == 20)
@@ -111,6 +114,7 @@ async def test_a_process_that_was_stopped_for_longer_than_its_lease_does_nothing
         await join(computer, "computer", "c", office)
         await join(other_agent, "agent", "a", office + "-2")
         await join(here, "computer", "h", office + "-2")
+        await eventually(lambda: heard(agent, "notify:enter_office") and heard(other_agent, "notify:enter_office"))
         before = calling(agent, "c", "before")
         await eventually(lambda: runs.started["before"])
 
