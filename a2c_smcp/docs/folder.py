@@ -392,7 +392,8 @@ class Folder:
             if first and done < len(files) and pacing.is_over():
                 self._tell()
 
-        reading = asyncio.gather(*map(one, batches))
+        readers = [asyncio.ensure_future(one(batch)) for batch in batches]
+        reading = asyncio.gather(*readers)
         try:
             if background:
                 await asyncio.wait({reading}, timeout=_FIRST_LISTED_SECONDS if first else _LISTED_SECONDS)
@@ -401,6 +402,7 @@ class Folder:
             await reading
         finally:
             reading.cancel()
+            await asyncio.gather(*readers, return_exceptions=True)  # they hold workers, and write into the index
         return changed
 
     def _list_unread(self, files: Sequence[FoundFile]) -> None:

@@ -29,20 +29,27 @@ async def start_group(*arguments: str, **options: Any) -> Process:
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        with anyio.CancelScope(shield=True), suppress(OSError, ValueError):
-            await kill_group(await starting)
+        with anyio.CancelScope(shield=True):
+            # In a task of its own: who cancels once may do so again.
+            await asyncio.shield(asyncio.ensure_future(_kill_when_started(starting)))
         raise
+
+
+async def _kill_when_started(starting: asyncio.Future[Process]) -> None:
+    with suppress(OSError, ValueError):
+        await kill_group(await starting)
 
 
 async def kill_group(process: Process) -> None:
     """Kill a process that leads a session of its own, and everything that it started there. A cancellation does not
-    stop this.
+    stop this. Of a process that has ended by itself, only the pipes are closed: its number may be another's by now.
     """
-    with suppress(ProcessLookupError):
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            if sys.platform == "win32":
+                process.kill()
+            else:
+                os.killpg(process.pid, signal.SIGKILL)
     with anyio.move_on_after(_REAP_SECONDS, shield=True):
         # Not before it has ended: closing looks whether it has, and takes its exit status away from asyncio, which then
         # says 255.

@@ -15,6 +15,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from typing import Any, Final
 
+import anyio
+
 from a2c_smcp.utils.children import kill_group, start_group
 from a2c_smcp.utils.serving_child import LENGTH, ChildBounds
 
@@ -70,6 +72,10 @@ class KeptChild:
         """End the process and start no other. A running request raises `ChildClosedError`."""
         self._closed = True
         await self._end()
+        # A request may be starting a process just now, also one that was cancelled. It ends it.
+        with anyio.move_on_after(_START_SECONDS, shield=True):
+            async with self._lock:
+                pass
 
     @asynccontextmanager
     async def exchange(self, request: Any) -> AsyncIterator[Callable[[], Awaitable[Any]]]:
@@ -134,5 +140,5 @@ class KeptChild:
     async def _end(self) -> None:
         """Kill the process and reap it. It has nothing to save."""
         process, self._process = self._process, None
-        if process is not None and process.returncode is None:
+        if process is not None:
             await kill_group(process)

@@ -4,6 +4,7 @@ The tests of VRL and of documents show the rest: deadlines, cancelled requests, 
 """
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,35 @@ async def test_answers_come_one_by_one_and_a_child_that_had_a_small_trouble_is_k
             async with child.exchange([1]):
                 pass
         assert child.pid is None
+
+
+@both_loops
+async def test_a_child_that_is_being_started_when_its_owner_closes_it_is_ended_before_that_returns(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "child.py").write_text(PROGRAM)
+    bounds = ChildBounds(memory_bytes=512 * 2**20, answer_seconds=60, answer_bytes=100)
+
+    async def ask(child: KeptChild) -> None:
+        async with child.exchange([1]) as next_answer:
+            await next_answer()
+
+    for turns in range(6):
+        child = KeptChild([str(tmp_path / "child.py")], bounds, ["x"])
+        asking = asyncio.create_task(ask(child))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.wait_for(child.aclose(), 60)
+        assert asking.done() or turns == 0
+        await asyncio.wait({asking})
+        assert children_running(tmp_path) == []
+
+
+def children_running(folder: Path) -> list[str]:
+    found = []
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if str(folder / "child.py") in (line := each.read_text()):
+                found.append(line)
+    return found
