@@ -96,6 +96,15 @@ def _logs_as_before() -> Iterator[None]:
     ours.setLevel(before[2])
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _leaks_are_found_in_their_file() -> Iterator[None]:
+    """What a test has left open is told of when it is collected, and fails the test that runs then. That is one of
+    the same file.
+    """
+    yield
+    gc.collect()
+
+
 @pytest.fixture
 def port() -> Iterator[int]:
     """Where nobody listens. It stays bound: nobody else gets it meanwhile, and a server can still listen there."""
