@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
+from a2c_smcp.utils.children import let_go
+
 __all__ = ["DemoError", "started"]
 
 _READY_SECONDS = 60
@@ -55,15 +57,18 @@ async def _read_on(stream: asyncio.StreamReader) -> None:
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
+    try:
         with suppress(ProcessLookupError):
             process.terminate()
         try:
             async with asyncio.timeout(10):
                 await process.wait()
         except TimeoutError:
-            process.kill()
+            with suppress(ProcessLookupError):
+                process.kill()
             # `wait` also waits for the pipe, which a process that is left over may hold open.
             with suppress(TimeoutError):
                 async with asyncio.timeout(5):
                     await process.wait()
+    finally:
+        let_go(process)

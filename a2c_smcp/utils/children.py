@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import anyio
 
-__all__ = ["kill_group", "start_group"]
+__all__ = ["kill_group", "let_go", "start_group"]
 
 _REAP_SECONDS: Final = 5.0
 
@@ -42,19 +42,37 @@ async def _kill_when_started(starting: asyncio.Future[Process]) -> None:
 
 async def kill_group(process: Process) -> None:
     """Kill a process that leads a session of its own, and everything that it started there. A cancellation does not
-    stop this. Of a process that has ended by itself, only the pipes are closed: its number may be another's by now.
+    stop this.
     """
-    if process.returncode is None:
+    ending = asyncio.ensure_future(_end_group(process))
+    with anyio.CancelScope(shield=True):
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:  # of asyncio, which knows nothing of the scope
+            await ending
+            raise
+
+
+async def _end_group(process: Process) -> None:
+    try:
         with suppress(ProcessLookupError):
             if sys.platform == "win32":
                 process.kill()
             else:
                 os.killpg(process.pid, signal.SIGKILL)
-    with anyio.move_on_after(_REAP_SECONDS, shield=True):
-        # Not before it has ended: closing looks whether it has, and takes its exit status away from asyncio, which then
-        # says 255.
-        while process.returncode is None:  # noqa: ASYNC110 - `wait` would wait for the pipes, too
-            await anyio.sleep(0.002)
-    process._transport.close()  # type: ignore[attr-defined]
-    with anyio.move_on_after(_REAP_SECONDS, shield=True):
+        with anyio.move_on_after(_REAP_SECONDS):
+            # Not before it has ended: closing looks whether it has, and takes its exit status away from asyncio, which
+            # then says 255.
+            while process.returncode is None:  # noqa: ASYNC110 - `wait` would wait for the pipes, too
+                await anyio.sleep(0.002)
+    finally:
+        let_go(process)
+    with anyio.move_on_after(_REAP_SECONDS):
         await process.wait()
+
+
+def let_go(process: Process) -> None:
+    """Close what asyncio has of a process that has ended. asyncio does it itself when nobody has the pipes open any
+    more and it has read them to their end; if its loop ends before, Python complains much later.
+    """
+    process._transport.close()  # type: ignore[attr-defined]

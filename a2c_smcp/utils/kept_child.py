@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import anyio
 
-from a2c_smcp.utils.children import kill_group, start_group
+from a2c_smcp.utils.children import kill_group, let_go, start_group
 from a2c_smcp.utils.serving_child import LENGTH, ChildBounds
 
 __all__ = ["ChildAnswerTooLargeError", "ChildClosedError", "ChildOutOfMemoryError", "KeptChild"]
@@ -90,6 +90,7 @@ class KeptChild:
         async with self._lock:
             try:
                 if self._process is None or self._process.returncode is not None:
+                    await self._end()
                     await self._start()
                 self._check_open()
                 assert self._process is not None
@@ -140,5 +141,9 @@ class KeptChild:
     async def _end(self) -> None:
         """Kill the process and reap it. It has nothing to save."""
         process, self._process = self._process, None
-        if process is not None:
+        if process is None:
+            return
+        if process.returncode is None:
             await kill_group(process)
+        else:  # perhaps long ago: its number may be somebody else's by now
+            let_go(process)

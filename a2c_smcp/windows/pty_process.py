@@ -15,7 +15,7 @@ from typing import Final
 
 import anyio
 
-from a2c_smcp.utils.children import start_group
+from a2c_smcp.utils.children import let_go, start_group
 from a2c_smcp.windows.emulator import Size
 from a2c_smcp.windows.terminal_state import Foreground
 
@@ -182,6 +182,7 @@ class PtyProcess:
                         await anyio.sleep(0.02)
             with anyio.move_on_after(_PATIENCE):
                 await asyncio.wait({self._watch})
+            let_go(self._process)
             self._close()
 
     def _living(self) -> list[int]:

@@ -4,6 +4,8 @@ The tests of VRL and of documents show the rest: deadlines, cancelled requests, 
 """
 
 import asyncio
+import os
+import signal
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,6 +26,15 @@ def answers(sizes):
 
 serve(answers)
 """
+#: The same, and a process that leaves the group and keeps the pipe.
+LEAVES_SOMEBODY = PROGRAM.replace(
+    "\nserve(",
+    """
+import subprocess
+left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], stdout=1, start_new_session=True)
+open(f"{sys.argv[3]}/left-{left.pid}", "w").close()
+serve(""",
+)
 
 
 @both_loops
@@ -51,6 +62,35 @@ async def test_answers_come_one_by_one_and_a_child_that_had_a_small_trouble_is_k
             async with child.exchange([1]):
                 pass
         assert child.pid is None
+
+
+@pytest.mark.parametrize("is_asked_again", [True, False])
+async def test_nothing_of_a_child_that_somebody_else_killed_stays_open(tmp_path: Path, is_asked_again: bool) -> None:
+    (tmp_path / "child.py").write_text(LEAVES_SOMEBODY)
+    bounds = ChildBounds(memory_bytes=512 * 2**20, answer_seconds=60, answer_bytes=100)
+    child = KeptChild([str(tmp_path / "child.py")], bounds, ["x", str(tmp_path)])
+    try:
+        async with asyncio.timeout(60):
+            async with child.exchange([1]) as next_answer:
+                assert await next_answer() == "x"
+            process = child._process
+            assert process is not None
+            os.kill(process.pid, signal.SIGKILL)
+            while process.returncode is None:  # noqa: ASYNC110 - `wait` would wait for the pipe, too
+                await asyncio.sleep(0.01)
+            transport = process._transport  # type: ignore[attr-defined]
+            assert not transport.is_closing()
+            if is_asked_again:
+                async with child.exchange([2]) as next_answer:  # another child answers
+                    assert await next_answer() == "xx"
+            else:
+                await child.aclose()
+            assert transport.is_closing()
+    finally:
+        await child.aclose()
+        for left in os.listdir(tmp_path):
+            if left.startswith("left-"):
+                os.kill(int(left[5:]), signal.SIGKILL)
 
 
 @both_loops
