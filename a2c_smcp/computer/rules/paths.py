@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
+from urllib.parse import unquote
 
 from a2c_smcp.computer.rules.fits import Fit
 from a2c_smcp.computer.rules.globs import Glob, PlainGlob
@@ -35,6 +36,8 @@ RealPath: TypeAlias = Callable[[str], str | None]
 _UP: Final = os.pardir
 #: The links that a process has to its own folders and files.
 _OWN: Final = re.compile(r"/(proc/(self|thread-self|\d+)/(.*/)?(cwd|root|exe|fd|map_files)|dev/(fd|std\w+))(/|\Z)")
+#: The URL of a file: a host that does not count, and the path.
+_FILE_URL: Final = re.compile(r"file:(?://[^/?#]*)?(/[^?#]*)", re.IGNORECASE)
 
 
 def lexical(path: str) -> str:
@@ -68,11 +71,21 @@ def is_certain_path(value: str) -> bool:
         return False
     if os.sep == "/" and "\\" in value:
         return False
-    return not (("proc/" in value or "dev/" in value) and _OWN.match(lexical(value)))
+    return not _is_of_process(value)
+
+
+def _is_of_process(path: str) -> bool:
+    """Whether it is a place that only the process knows that opens it."""
+    return ("proc/" in path or "dev/" in path) and _OWN.match(lexical(path)) is not None
 
 
 def trimmed(value: str) -> str:
-    """The text that programs take for a path: without blanks around it, and up to a NUL."""
+    """The text that programs take for a path: without blanks around it, and up to a NUL. Of the URL of a file it is the
+    path.
+    """
+    value = value.strip()
+    if (url := _FILE_URL.match(value)) is not None:
+        value = unquote(url[1])
     return value.partition("\0")[0].strip()
 
 
@@ -103,8 +116,13 @@ def may_be_same(path: str, value: str, known: Known) -> bool:
     """Whether a text that differs from a path may name the same file."""
     if "/" not in path and "/" not in value:
         return False
+    if _is_of_process(trimmed(value)):
+        return True
     if os.path.isabs(path) and not is_certain_path(trimmed(value)):
         return _ends_like(value, lambda name: name == os.path.basename(path), lexical(path))
+    relative = _relative(path)
+    if relative and any(_is_far(name) and lexical(name).endswith(f"/{relative}") for name in _known_names(value, known)):
+        return True
     real = known.real_path(path) if is_certain_path(path) else None
     wanted = {lexical(path)} | ({lexical(real)} if real is not None else set())
     found = [lexical(name) if name is not None else None for name in _names(value, known)]
@@ -117,7 +135,7 @@ def may_be_same(path: str, value: str, known: Known) -> bool:
 
 def may_name(glob: Glob, value: str, known: Known) -> bool:
     """Whether a text may name something that the pattern matches."""
-    if glob.may_match(value):
+    if glob.may_match(value) or _is_of_process(trimmed(value)):
         return True
     if os.path.isabs(glob.text) and not is_certain_path(trimmed(value)):
         last = Glob(os.path.basename(glob.text)) if os.path.basename(glob.text) else glob
@@ -131,6 +149,10 @@ def may_name(glob: Glob, value: str, known: Known) -> bool:
         return True
     if any(each.may_match(name) for each in globs for name in names if name is not None):
         return True
+    if "/" in glob.text and (relative := _relative(glob.text)):
+        anywhere = Glob(f"*/{relative}")
+        if any(_is_far(name) and anywhere.may_match(lexical(name)) for name in names if name is not None):
+            return True
     if not known.folds_case(trimmed(value)):
         return False
     return any(Glob(_folded_text(each.text)).may_match(_folded_text(name)) for each in globs for name in names if name)
@@ -152,6 +174,23 @@ def _names(value: str, known: Known) -> Iterator[str | None]:
     yield from (path, lexical(value), lexical(path))
     if is_certain_path(path):
         yield known.real_path(path)
+
+
+def _known_names(value: str, known: Known) -> list[str]:
+    return [name for name in _names(value, known) if name is not None]
+
+
+def _relative(path: str) -> str:
+    """The path of a rule, if only the server knows where it begins; empty for every other one."""
+    if os.path.isabs(path) or path.startswith("*"):
+        return ""
+    steps = [step for step in path.split("/") if step not in ("", ".", _UP)]
+    return "/".join(steps[1:] if path.startswith("~") else steps)
+
+
+def _is_far(name: str) -> bool:
+    """Whether a name says itself where it begins: so a relative path may be its end."""
+    return os.path.isabs(name) or name.startswith("~")
 
 
 def _ends_like(value: str, is_last: Callable[[str], bool], path: str = "") -> bool:

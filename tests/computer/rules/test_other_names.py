@@ -63,6 +63,8 @@ SPELLINGS = [
     *("/srv/app/x/../.env", "/../srv/app/.env", "/srv/app/.env/x/..", f" {ENV}", f"{ENV} ", f"{ENV}\n", f"{ENV}\0.txt"),
     *("/proc/self/cwd/app/.env", "/./proc/7/root/srv/app/.env", "/dev/fd/../fd/3/.env", "/srv\\app/.env"),
     *("../app/.env", "./.env", "~/.env", "~ada/.env", "app/.env", ".env"),
+    *(f"file://{ENV}", f"FILE://localhost{ENV}", f"file:{ENV}#x", "file:///srv/app/%2eenv?x=1", f" file://{ENV}"),
+    *("/dev/fd/3", "/proc/self/fd/../fd/3"),
 ]
 
 
@@ -85,6 +87,17 @@ def test_a_deny_does_not_take_what_is_something_else(condition: Mapping[str, Any
         assert effect_of(condition, value, known())  # where it begins is the server's affair, as before
     else:
         assert not effect_of(condition, value, known())
+
+
+@pytest.mark.parametrize("condition", [{"equals": "app/.env"}, {"one_of": ["./app/.env"]}, {"glob": "app/.e*"}], ids=str)
+def test_a_deny_of_a_relative_path_takes_every_path_that_may_be_it(condition: Mapping[str, Any]) -> None:
+    """Only the server knows where it begins."""
+    for value in (ENV, "app/.env", "/srv/./app/.env", "~/app/.env", f"file://{ENV}", "/srv/link"):
+        assert effect_of(condition, value, known({"/srv/link": ENV})), value
+        if value != "app/.env":
+            assert not effect_of(condition, value, known(), of="allow"), value
+    for value in ("/srv/app/x/.env", "/srv/xapp/.env", "other/app.env", "/app", "notes"):
+        assert not effect_of(condition, value, known()), value
 
 
 @pytest.mark.parametrize("condition", CONDITIONS, ids=str)
