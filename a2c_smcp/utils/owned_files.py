@@ -16,6 +16,8 @@ __all__ = ["UnsafeFileError", "changeable", "read_owned"]
 
 #: A FIFO without a writer, or a device, must not hold up whoever opens it. Windows has none of these flags.
 _FLAGS: Final = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
+#: Linux follows no more links than these.
+_MOST_LINKS: Final = 40
 
 
 class UnsafeFileError(OSError):
@@ -35,14 +37,25 @@ def read_owned(path: Path, most: int) -> bytes:
         about = os.fstat(opened)
         if not stat.S_ISREG(about.st_mode):
             raise UnsafeFileError(path, f"{path} is not a regular file")
-        # Where it is, and where a link leads.
-        folders = {path.absolute().parent, path.resolve().parent}
+        way = _way_to(path.absolute())
+        for link in way[:-1] if IS_UNIX else ():
+            if link.lstat().st_uid not in (0, os.geteuid()):
+                raise UnsafeFileError(path, f"{link} belongs to another user, who may have it lead elsewhere")
+        folders = {path.resolve().parent, *(each.parent for each in way)}
         if (why := changeable(path, about, folders, "who may change what it says")) is not None:
             raise UnsafeFileError(path, why)
         with open(opened, "rb", closefd=False) as file:
             return file.read(most)
     finally:
         os.close(opened)
+
+
+def _way_to(path: Path) -> list[Path]:
+    """The links that lead to a file, and the file: who may write to one of their folders may have them lead elsewhere."""
+    way = [path]
+    while way[-1].is_symlink() and len(way) <= _MOST_LINKS:
+        way.append(way[-1].parent / way[-1].readlink())
+    return way
 
 
 def changeable(path: Path, about: os.stat_result, folders: Iterable[Path], who_may: str) -> str | None:

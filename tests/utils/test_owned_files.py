@@ -66,6 +66,24 @@ def test_a_folder_of_others_is_refused_also_where_a_link_stands(file: Path, tmp_
             read_owned(shared / "link", 1)
 
 
+def test_a_link_on_the_way_that_others_may_change_is_refused(file: Path, tmp_path: Path) -> None:
+    """The first link and the file are in folders of this user; a link between them is not."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "between").symlink_to(Path("..", "folder", "file"))
+    (tmp_path / "link").symlink_to(Path("shared", "between"))
+    assert read_owned(tmp_path / "link", 100) == b"text"
+    shared.chmod(0o777)
+    with pytest.raises(UnsafeFileError, match=f"may be replaced by others.*chmod go-w {shared}"):
+        read_owned(tmp_path / "link", 1)
+    if os.geteuid() == 0:
+        shared.chmod(0o1777)  # as /tmp: nobody else replaces the link, but its owner does
+        assert read_owned(tmp_path / "link", 100) == b"text"
+        os.chown(shared / "between", 65534, -1, follow_symlinks=False)
+        with pytest.raises(UnsafeFileError, match="between belongs to another user"):
+            read_owned(tmp_path / "link", 1)
+
+
 def test_folders_of_the_state_are_private_and_others_keep_their_modes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
