@@ -164,6 +164,29 @@ def test_continue(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "rules"),
+    [
+        ("a.toml", CODEX, '\n[[rules]]\neffect = "deny"\ntool = "x"\n'),
+        ("a.yaml", GOOSE, "\nrules:\n  - {effect: deny, tool: x}\n"),
+        ("a.yaml", CONTINUE, "\nrules:\n  - {effect: deny, tool: x}\n"),
+    ],
+)
+def test_rules_of_ours_are_read_in_every_shape(tmp_path: Path, name: str, text: str, rules: str) -> None:
+    before = read(tmp_path, name, text)
+    files = read(tmp_path, name, text + rules)
+    assert [rule.effect for rule in files.rules] == ["deny"] and files.servers == before.servers
+    wrong = (tmp_path / name, text + rules.replace("tool", "toll"))
+    wrong[0].write_text(wrong[1])
+    [problem] = read_config_files(wrong[0]).unusable
+    assert "toll" in str(problem)
+
+
+def test_the_rules_that_continue_has_for_its_model_are_none_of_ours(tmp_path: Path) -> None:
+    files = read(tmp_path, "config.yaml", CONTINUE + "\nrules:\n  - Answer in French.\n  - {name: a, rule: Be kind.}\n")
+    assert files.rules == ()
+
+
+@pytest.mark.parametrize(
     ("name", "text", "said"),
     [
         ("a.toml", "[mcp_servers.x\ncommand = 1", "at line 1"),

@@ -17,6 +17,7 @@ from a2c_smcp.computer.config.writer import ConfigWriter
 from a2c_smcp.computer.inputs import servers_referencing
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.rules.store import SETTLES
 from a2c_smcp.computer.utils.following import follow_folders
 from a2c_smcp.errors import NotFoundError, SMCPError
 from a2c_smcp.types import SERVER_NAME
@@ -25,6 +26,8 @@ __all__ = ["FollowedFiles"]
 
 logger = logging.getLogger(__name__)
 
+#: How often files are read again whose rules change all the time.
+_TRIES: Final = 20
 _DOWN: Final = (ServerState.FAILED, ServerState.BACKING_OFF)
 
 
@@ -68,7 +71,7 @@ class FollowedFiles:
         before, self._read = (self._touched, self._read), self.read()
         self._touched = self._times()
         # Other files in these folders, such as logs, change as well.
-        if (self._touched, self._read) == before:
+        if (self._touched, self._read) == before or not await self._has_settled():
             return
         for warning in self._read.warnings:
             logger.warning("%s", warning)
@@ -79,6 +82,23 @@ class FollowedFiles:
             return
         for name, outcome in (await self.take_over(self._read)).items():
             logger.error("MCP server %s %s", name, outcome)
+
+    async def _has_settled(self) -> bool:
+        """Wait, as for a rules file, until a change that lifts a rule was read twice. `False` if the files changed
+        meanwhile: the reload for that change applies them.
+        """
+        for _ in range(_TRIES):
+            read = self._read
+            if read.unusable or not self._computer.decisions.rules.lifts(read.rules):
+                return True
+            await anyio.sleep(SETTLES)
+            if self._read != read:
+                return False
+            self._read, self._touched = self.read(), self._times()
+            if self._read.rules == read.rules:
+                return True
+        logger.error("the config files are not applied: somebody changes their rules all the time")
+        return False
 
     async def take_over(self, files: ConfigFiles) -> dict[SERVER_NAME, str]:
         """Apply these files to the Computer. Returns the servers that were refused, and why.

@@ -386,7 +386,15 @@ def _read_foreign(data: Any, reading: _ConfigFile) -> None:
         reading.warn(f"is left out: {why}", "", f"server {name!r}")
     for name, raw in found.servers.items():
         _read_named(name, raw, True, reading)
+    if _has_rules(data):
+        reading.add_rules(data["rules"])
     _read_inputs(found.inputs, True, reading)
+
+
+def _has_rules(data: Mapping[str, Any]) -> bool:
+    """Whether `rules` are ours. Continue has a list of that name, too: texts for its model."""
+    rules = data.get("rules")
+    return isinstance(rules, list) and any(isinstance(each, dict) and "effect" in each for each in rules)
 
 
 def _is_input(raw: object) -> bool:

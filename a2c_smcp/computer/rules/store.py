@@ -43,7 +43,7 @@ from a2c_smcp.errors import BadRequestError, SMCPError
 from a2c_smcp.utils.state_folder import make_private_folder
 from a2c_smcp.utils.text import on_one_line
 
-__all__ = ["ListedRule", "RuleChange", "RuleStore", "RulesInForce", "real_paths"]
+__all__ = ["SETTLES", "ListedRule", "RuleChange", "RuleStore", "RulesInForce", "real_paths"]
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 _TRIES: Final = 20
 #: An editor may empty the file and then write it. So a change that lifts something counts when it was read twice, so
 #: many seconds apart.
-_SETTLES: Final = 0.5
+SETTLES: Final = 0.5
 _MOST_WARNINGS: Final = 20
 
 
@@ -265,10 +265,22 @@ class RuleStore:
             self._saving = asyncio.get_running_loop().create_task(self._save())
 
     def use_config(self, rules: Sequence[Rule]) -> None:
-        """Take over the rules of the config files. They decide after those of the rules file."""
-        if tuple(rules) != self.list.in_configs:
-            _warn(rules)
-            self._take(replace(self.list, in_configs=tuple(rules)), RuleChange("read", says="config files"))
+        """Take over the rules of the config files. They decide after those of the rules file. Whoever reads them from a
+        file that has changed asks `lifts` before.
+        """
+        if tuple(rules) == self.list.in_configs:
+            return
+        gone = denies_in(self.list.in_configs) - denies_in(rules)
+        _warn(rules)
+        self._take(replace(self.list, in_configs=tuple(rules)), RuleChange("read", says="config files"))
+        if gone > 0:
+            self._tell_gone(gone, f"{_gone(gone)} from the config files")
+
+    def lifts(self, rules: Sequence[Rule]) -> bool:
+        """Whether with these rules of the config files something is allowed, or not forbidden, that was not before: then
+        they count when they were read twice, `SETTLES` seconds apart.
+        """
+        return not only_denies_more(self.list.in_configs, rules)
 
     def _take(self, rules: RuleList, change: RuleChange) -> None:
         self.list = rules
@@ -334,9 +346,11 @@ class RuleStore:
         _warn(rules)
         self._take(replace(self.list, in_file=rules), RuleChange("read", says=str(file)))
         if gone > 0:
-            says = f"{_gone(gone)} from the rules file {file}"
-            logger.warning("%s", says)
-            self._on_change(RuleChange("gone", says=says, denies=gone))
+            self._tell_gone(gone, f"{_gone(gone)} from the rules file {file}")
+
+    def _tell_gone(self, denies: int, says: str) -> None:
+        logger.warning("%s", says)
+        self._on_change(RuleChange("gone", says=says, denies=denies))
 
     async def _settled(self, file: Path) -> tuple[str | None, tuple[Rule, ...]]:
         """The text and the rules of the file, read twice if they lift something. Raises `SMCPError`."""
@@ -350,7 +364,7 @@ class RuleStore:
         for _ in range(_TRIES):
             if only_denies_more(self.list.in_file, found[1]):
                 return found
-            await anyio.sleep(_SETTLES)
+            await anyio.sleep(SETTLES)
             before, found = found, await read()
             if found[1] == before[1]:
                 return found

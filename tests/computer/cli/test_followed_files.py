@@ -69,6 +69,43 @@ async def test_a_changed_input_restarts_who_refers_to_it_and_a_refused_config_le
         assert {"a.echo", "c.echo"} <= set(names(computer))
 
 
+SETTLES = "a2c_smcp.computer.cli.followed_files.SETTLES"
+
+
+async def test_a_config_that_lacks_its_rules_for_a_moment_lifts_no_deny(
+    file: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An editor may write the servers of a file first, and the rules behind them a moment later."""
+    config = f'[mcp_servers]\n{" " * 10_000}\n[[rules]]\neffect = "deny"\ntool = "echo"\n'
+    path = file.with_suffix(".toml")
+    path.write_text(config)
+    files = load_config_files(path)
+    async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:
+        rules = computer.decisions.rules
+        rules.use_config(files.rules)
+        followed = FollowedFiles(computer, [path], files)
+        [deny] = rules.list.in_configs
+        monkeypatch.setattr(SETTLES, 2.0)  # long, for a busy machine
+        path.write_text(config[:5_000])
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(followed.reload)
+            await anyio.sleep(0.2)
+            assert rules.list.in_configs == (deny,)
+            path.write_text(config)
+            tasks.start_soon(followed.reload)
+        assert rules.list.in_configs == (deny,) and "gone" not in caplog.text
+        # What forbids more counts at once, and what a person takes away counts after a moment.
+        monkeypatch.setattr(SETTLES, 60.0)
+        path.write_text(config + '[[rules]]\neffect = "deny"\ntool = "sleep"\n')
+        with anyio.fail_after(30):
+            await followed.reload()
+        assert len(rules.list.in_configs) == 2
+        monkeypatch.setattr(SETTLES, 0.1)
+        path.write_text(config[:5_000])
+        await followed.reload()
+        assert rules.list.in_configs == () and "2 denies are gone from the config files" in caplog.text
+
+
 async def test_following_ends_as_soon_as_it_is_cancelled(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # How long a thread that nobody stops watches after the last change: its own 5 s are little on a busy machine.
     monkeypatch.setattr("a2c_smcp.computer.utils.following.awatch", partial(awatch, rust_timeout=100_000))
