@@ -187,6 +187,7 @@ _PREFIXED: Final = (
     ("dckr_pat_ shpat_ shpss_ lin_api_", r"\b(?:dckr_pat|shpat|shpss|lin_api)_[A-Za-z0-9_-]{20,100}"),
     ("dop_v1_ doo_v1_ dor_v1_", r"\bdo[opr]_v1_[0-9a-f]{40,80}\b"),
     ("hvs. hvb.", r"\bhv[sb]\.[A-Za-z0-9_-]{20,500}"),
+    ("dapi", r"\bdapi[0-9a-f]{32}\b"),
     ("sg.", r"\bSG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,64}"),
     ("age-secret-key-", r"\bAGE-SECRET-KEY-1[0-9A-Z]{50,60}\b"),
     (":aa", r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b"),
@@ -262,10 +263,17 @@ _SHAPES: Final = (
         r"(?P<s>[^\s=\"']{1,100}=[^\r\n\"']{1,4000})",
     ),
     _shape("://  :\\/\\/", r":(?:\\?/){2}[^\s/?#:@\\\"'<>]{0,200}:(?P<s>[^\s/?#\"'<>]{1,200})@", _is_in_url),
+    _shape(":// :\\/\\/", r":(?:\\?/){2}(?P<s>[A-Za-z0-9_.~-]{20,255})@", _has_digit),
     # The programs that take a password this way; elsewhere `-p` is a port, a path, or `--print`.
     _shape(
         "mysql mariadb sshpass",
         r"\b(?:mysql|mariadb|sshpass)[a-z-]{0,20}\b[^\n;|&]{0,200}?[\s\"']-p(?P<s>(?![\s=\"'])[^\s\"',;]{1,200})",
+    ),
+    _shape(
+        "sshpass docker podman redis-cli",
+        r"\b(?:sshpass\b[^\n;|&]{0,200}?[\s\"']-p|redis-cli\b[^\n;|&]{0,200}?[\s\"']-a"
+        r"|(?:docker|podman)[ \t]{1,4}login\b[^\n;|&]{0,200}?[\s\"']-p)[\"',]{0,2}[ \t]{1,4}[\"']?(?P<s>[^\s\"',;-][^\s\"',;]{1,200})",
+        _is_given,
     ),
     _shape(
         "-p",

@@ -32,6 +32,7 @@ TOKENS = (
     "ya29." + "a0AfH6SMBabcdefghijklmnop",
     "npm_" + "abcdefghijklmnopqrstuvwxyz0123456789",
     "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH",
+    "dapi" + "0123456789abcdef" * 2,
     "hvs." + "CAESIabcdefghijklmnopqrstuvwx",
     "SG." + "abcdefghijklmnop1234." + "abcdefghijklmnopqrstuvwxyz",
     "123456789:AA" + "abcdefghijklmnopqrstuvwxyz0123456",
@@ -65,6 +66,11 @@ HIDDEN = (
     ("https://x/y?X-Amz-Signature=abc123&x=2", "https://x/y?X-Amz-Signature=***&x=2"),
     ("mysql -uroot -phunter db", "mysql -uroot -p*** db"),
     ("sshpass -phunter ssh host", "sshpass -p*** ssh host"),
+    ("sshpass -p hunter ssh host -p 22", "sshpass -p *** ssh host -p 22"),
+    ("docker login -u ada -p hunter registry", "docker login -u ada -p *** registry"),
+    ('["docker login", "-p", "hunter"]', '["docker login", "-p", "***"]'),
+    ("redis-cli -h db -a hunter ping", "redis-cli -h db -a *** ping"),
+    ("git clone https://16C7e42F292c6912E7710c@host/x", "git clone https://***@host/x"),
     ("-phunter", "-p***"),
     ("tool -pHunter22!x", "tool -p***"),
     ("tool --password hunter", "tool --password ***"),
@@ -100,6 +106,7 @@ SyntaxError: Unexpected token } in JSON at position 14
 use --password option, or --token TOKEN, or --auth
 mkdir -pv /srv/x; find . -path x -print; docker run -p8080:80 -u 1000:1000
 mysql -u root -p shop
+docker run -p 8080:80 x; docker login --help; redis-cli -p 6379 -a; sshpass -p "$PASS" ssh x
 ffmpeg -pix_fmt yuv420p -preset fast -profile:v main
 basic authentication is used; the bearer authentication failed
 https://example.com:8080/path?page=2&sort=name@asc
