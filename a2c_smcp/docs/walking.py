@@ -47,6 +47,9 @@ _SECRETS: Final = GitIgnoreSpec.from_lines(
         *?passwords*.csv *passwort*.csv *密码*.csv""",
     )
 )
+#: What is added to the name of a copy, in lower case: at its end, and by browsers and file managers before its kind.
+_KEPT: Final = re.compile(r"(?:~|\.(?:bak|backup|copy|old|orig|sav|save|swp|tmp|txt|[0-9]{1,8}))+\Z")
+_COPY: Final = re.compile(r"(?: \([0-9]{1,3}\)|[ _-]{1,3}(?:copy|kopie|backup|副本)(?: ?\(?[0-9]{1,3}\)?)?)+(?=\.|\Z)")
 _VAULTS: Final = (".opvault", ".agilekeychain")
 #: The columns of exports of password managers and browsers, whatever the file is called.
 _PASSWORD_COLUMNS: Final = frozenset({"password", "login_password"})
@@ -181,8 +184,13 @@ def _may_hold_secret(root: str, path: str, shown: str, included: IncludeRules) -
     if shown.endswith("/"):
         looks_so = name.endswith(_VAULTS)
     else:
-        looks_so = _SECRETS.match_file(name) or (name.endswith(".csv") and _has_passwords(root, path))
+        looks_so = _SECRETS.match_file(name) or _SECRETS.match_file(_original(name)) or (name.endswith(".csv") and _has_passwords(root, path))
     return looks_so and not included.secrets.match_file(shown)
+
+
+def _original(name: str) -> str:
+    """The name of the file of which this one is a copy by its name: `passwords (1).csv`, `server.pem.bak`."""
+    return _COPY.sub("", _KEPT.sub("", name))
 
 
 def _has_passwords(root: str, path: str) -> bool:

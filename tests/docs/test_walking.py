@@ -108,6 +108,10 @@ SECRETS = """passwords.csv passwords.xlsx team-passwords.docx secrets.yaml secre
     keepass.csv keepass.xml id_ed25519.pub server.key AuthKey_1.p8""".split()  # noqa: SIM905
 HARMLESS = """password-policy.md secretary.md on-secrets.md credits.csv accounts.json services.json tokens.md
     walleting.md keepers.csv state.md kube.md""".split()  # noqa: SIM905
+#: As browsers, file managers and editors name copies.
+COPIES = ["passwords (1).xlsx", "secrets - Copy.yaml", "server.pem.bak", "server.key~", "credentials.json.txt"]
+COPIES += ["kubeconfig.old", "wallet-backup.dat", "Terraform (2) copy.tfstate.20240101", "service-account (3).json"]
+NO_COPIES = ["notes (1).md", "plan - Copy.md", "bak.txt", "budget.2024.md", "password-policy (1).md"]
 EXPORTS = {
     "Chrome Passwords.csv": "name,url,username,password,note\n",
     "chrome-export.csv": "name,url,username,password,note\n",
@@ -130,6 +134,17 @@ def test_files_with_secrets_are_left_out_by_their_names_and_tables_by_their_colu
         *SECRETS,
         *EXPORTS,
         "vault.opvault/",
+    }
+
+
+def test_copies_of_files_with_secrets_are_left_out_too(tmp_path: Path) -> None:
+    make(tmp_path, *COPIES, *NO_COPIES)
+    seen = walk(str(tmp_path), 1000)
+    assert set(seen.files) == set(NO_COPIES)
+    assert {path for path, why in seen.left_out.reasons.items() if why == "may hold a secret"} == set(COPIES)
+    assert set(walk(str(tmp_path), 1000, include_rules(["passwords (1).xlsx", "*.csv"])).files) == {
+        *NO_COPIES,
+        "passwords (1).xlsx",
     }
 
 
