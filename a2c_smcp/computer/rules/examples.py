@@ -127,7 +127,8 @@ def _texts(value: str) -> Iterator[str]:
         yield from (f"{name}@{parts[1]}" for name in ("everybody", "another.person", "root"))
         yield "eve@evil.example"
     elif start := value[: max(map(value.rfind, "/:@")) + 1]:
-        yield from (f"{start}{end}" for end in ("main", "anything-else", "1.0", "x"))
+        ends = ("evil.example", "main", "x") if start.endswith("@") else ("main", "anything-else", "1.0", "x")
+        yield from (f"{start}{end}" for end in ends)
 
 
 def _lists(value: list[Any]) -> Iterator[Any]:

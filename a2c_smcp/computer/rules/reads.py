@@ -23,6 +23,8 @@ __all__ = ["ReadKind", "ReadPattern", "RuledRead", "document_of", "is_simple", "
 _SCHEME_END: Final = "://"
 #: The URI of a window or a document that can be written in one way only. Most are of this kind.
 _SIMPLE: Final = re.compile(r"(?:dpe://[a-z0-9.-]+/|window://[a-z0-9.-]+/(?:[\w~-][\w.~-]*/)*)[\w~-][\w.~-]*", re.ASCII)
+#: `file:/path`, which names the same file as `file:///path`.
+_SHORT_FILE: Final = re.compile(r"file:/(?!/)", re.IGNORECASE)
 
 
 class ReadKind(StrEnum):
@@ -149,6 +151,9 @@ def document_of(uri: str) -> str:
 
 
 def _forms(uri: str) -> Iterator[str]:
+    if _SHORT_FILE.match(uri):  # RFC 8089 allows both
+        yield uri
+        uri = f"file://{uri[len('file:') :]}"
     yield plain_uri(uri)
     for form in (uri, uri.partition("?")[0]):
         yield form
