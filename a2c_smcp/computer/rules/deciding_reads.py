@@ -21,6 +21,7 @@ MOST_LISTED: Final = 200_000
 #: How many are kept with those on other names, which an agent chooses, and how long such a name may be.
 MOST_KEPT: Final = 10_000
 _LONGEST_NAME: Final = 300
+_MANY: Final = (ReadKind.DOCUMENT, ReadKind.WINDOW)
 
 
 def decide_read(rules: Sequence[Rule], read: RuledRead, now: Moment) -> RuleVerdict | None:
@@ -59,6 +60,7 @@ class ReadVerdicts:
         self._until = min((_next_change(rule, now) for rule in mine), default=math.inf)
         self._mine = tuple(rule for rule in mine if _is_in_force(rule, now))
         self._verdicts = tuple((rule, RuleVerdict(rule.effect, rule), _beginnings(rule)) for rule in self._mine)
+        self._beginnings = tuple({each for _, _, beginnings in self._verdicts for each in beginnings})
         self._kept: dict[tuple[ReadKind, str, str], RuleVerdict | None] = {}
         self.decided = 0
         """How many reads were decided by looking at the rules."""
@@ -78,19 +80,26 @@ class ReadVerdicts:
         except KeyError:
             pass
         self.decided += 1
-        verdict = self._decide(RuledRead(kind, name, server, self._asker))
+        verdict = self._decide(kind, server, name)
         if listed or (len(self._kept) < MOST_KEPT and len(name) <= _LONGEST_NAME):
             if len(self._kept) >= MOST_LISTED:
                 self._kept.clear()
             self._kept[key] = verdict
         return verdict
 
-    def _decide(self, read: RuledRead) -> RuleVerdict | None:
-        # A catalogue has thousands of documents. Comparing beginnings leaves few rules to look at.
-        simple = read.name if is_simple(read.name) else None
-        for rule, verdict, beginnings in self._verdicts:
-            if (simple is None or simple.startswith(beginnings)) and _matches(rule, read):
-                return verdict
+    def _decide(self, kind: ReadKind, server: str, name: str) -> RuleVerdict | None:
+        if kind in _MANY and is_simple(name):
+            return self._decide_simple(kind, server, name)
+        read = RuledRead(kind, name, server, self._asker)
+        return next((verdict for rule, verdict, _ in self._verdicts if _matches(rule, read)), None)
+
+    def _decide_simple(self, kind: ReadKind, server: str, uri: str) -> RuleVerdict | None:
+        # A catalogue has thousands of documents. Comparing beginnings leaves few rules to look at, or none.
+        if uri.startswith(self._beginnings):
+            for rule, verdict, beginnings in self._verdicts:
+                if uri.startswith(beginnings) and _is_of_server(rule, server):
+                    if not rule.reads or any(pattern.matches_simple(kind, uri) for pattern in rule.reads):
+                        return verdict
         return None
 
     def strictest_below(self, server: str, prefix: str) -> RuleVerdict | None:

@@ -81,6 +81,10 @@ class ReadPattern:
             return read.is_plain and self.glob.matches(read.document)
         return any(map(self.glob.may_match, read.forms))
 
+    def matches_simple(self, kind: ReadKind, uri: str) -> bool:
+        """The same for a window or a document whose URI `is_simple`: it has one form."""
+        return self.kind in (None, kind) if self.kind is not None or self.text == "*" else self.glob.matches(uri)
+
     @property
     def beginning(self) -> str:
         """What every URI begins with that it matches."""

@@ -32,7 +32,10 @@ def rules(*raw: dict[str, Any]) -> tuple[Rule, ...]:
 
 
 def effect(written: tuple[Rule, ...], uri: str, server: str = "s", asker: Asker | None = ADA) -> str | None:
-    verdict = decide_read(written, RuledRead(kind_of(uri), uri, server, asker), NOON)
+    kind = kind_of(uri)
+    verdict = decide_read(written, RuledRead(kind, uri, server, asker), NOON)
+    # What is kept for a catalogue is decided in a shorter way.
+    assert verdict == ReadVerdicts(RuleList(written), NOON, asker).of(kind, server, uri)
     return None if verdict is None else verdict.effect
 
 
