@@ -172,7 +172,11 @@ def test_a_server_that_changes_what_it_wants_is_asked_about_again(running_issuer
 
 
 @pytest.mark.parametrize(
-    "near", ["issuer", "token_endpoint", "registration_endpoint", "device_authorization_endpoint", "page"]
+    "near",
+    [
+        *("issuer", "token_endpoint", "registration_endpoint", "device_authorization_endpoint", "page"),
+        *("whole page", "authorization_endpoint"),
+    ],
 )
 def test_a_server_sends_a_person_to_nothing_nearer_than_itself(
     near: str, running_issuer: Issuer, tmp_path: Path
@@ -184,20 +188,25 @@ def test_a_server_sends_a_person_to_nothing_nearer_than_itself(
             "token_endpoint": f"{evil.url}/issuer/token",
             "registration_endpoint": f"{evil.url}/issuer/reg",
             "device_authorization_endpoint": f"{evil.url}/issuer/device/auth",
+            "authorization_endpoint": f"{evil.url}/issuer/auth",
         }
         evil.issuer_metadata = {**places, **({near: cloud} if near in places else {})}
         if near == "page":
             evil.issuer_metadata["d"] = {"verification_uri": f"{cloud}/device", "interval": 1}
+        if near == "whole page":
+            evil.issuer_metadata["d"] = {"verification_uri_complete": f"{cloud}/device?user_code=u", "interval": 1}
         issuer = cloud if near == "issuer" else f"{evil.url}/issuer"
         evil.metadata = {"resource": evil.url, "authorization_servers": [issuer]}
         person = Person(tmp_path, evil.url)
-        agreed = ["--issuer", issuer, "--audience", evil.url, "--way", "device"]
+        way = "browser" if near == "authorization_endpoint" else "device"
+        agreed = ["--issuer", issuer, "--audience", evil.url, "--way", way]
         if near == "token_endpoint":
             # Otherwise it would be asked only after a while.
             evil.issuer_metadata["d"] = {"interval": 1, "expires_in": 20}
         said = person.types("login", *agreed)
         assert said.returncode == 1
         assert "169.254.169.254, which is nearer to this computer than the server itself" in said.stderr
+        assert "open http" not in said.stderr or near in ("token_endpoint", "whole page")
 
 
 def test_a_sign_in_is_not_led_to_the_local_network(tmp_path: Path) -> None:
