@@ -71,6 +71,8 @@ def test_nine_of_ten_questions_find_their_tool_among_the_first_five(questions: d
         ("fifth", True, 10),
         ("sixth", False, 21),
         ("sixth", True, 9),
+        ("seventh", False, 22),
+        ("seventh", True, 9),
     ],
 )
 def test_requests_that_were_written_before_the_tools_were_seen_find_them(which: str, chinese: bool, least: int) -> None:
