@@ -388,6 +388,26 @@ async def test_what_cannot_be_started_is_the_error_that_it_is_without_a_guardian
         await guardian.aclose()
 
 
+async def test_a_server_that_is_told_to_end_ends_its_children_in_its_own_order(tmp_path: Path) -> None:
+    """A browser whose driver got a SIGTERM, too, left its profile behind."""
+    said = tmp_path / "said"
+    program = (
+        "import signal, subprocess, sys, time; child = subprocess.Popen([sys.executable, '-ISc', 'input()'], stdin=-1)\n"
+        "def end(*_):\n"
+        "    time.sleep(0.3); child.stdin.write(b'end\\n'); child.stdin.close()\n"
+        f"    open({str(said)!r}, 'w').write(f'the child ended with {{child.wait()}}'); sys.exit()\n"
+        "signal.signal(signal.SIGTERM, end); print('ready', file=sys.stderr, flush=True); time.sleep(3600)"
+    )
+    guardian = Guardian("test")
+    parameters = StdioParameters(command=sys.executable, args=["-I", "-c", program])
+    with nothing_left_over():
+        transport = StdioTransport(parameters, timings=DEAF, guardian=guardian)
+        async with transport:
+            await eventually(lambda: "ready" in transport.stderr_tail)
+        await guardian.aclose()
+    assert said.read_text() == "the child ended with 0"
+
+
 async def test_environment_folder_and_signals_are_those_of_a_server_without_a_guardian(tmp_path: Path) -> None:
     program = (
         "import os, sys, signal; os.environ.pop('A2C_OWNER', None); print(os.getcwd(), sorted(os.environ.items()), "

@@ -287,7 +287,8 @@ class _ParentOfServer(_Parent):
         seen = processes()
         living = {pid for pid in below(os.getpid(), seen) if seen[pid].lives}
         of_session = {pid for pid in living if seen[pid].session == self._leader or pid == self._leader}
-        first = set() if self._has_exited else of_session
+        # The server alone: a SIGTERM for its children would break up what it ends in order, such as a browser.
+        first = set() if self._has_exited else living & {self._leader}
         others = (of_session if self._keeps else living) - first
         is_over = ending.strike(first, others)
         if self._has_exited and (is_over if self._keeps else not self.has_children):
