@@ -163,6 +163,88 @@ def test_continue(tmp_path: Path) -> None:
     assert files.warnings == ()
 
 
+def said_of(text: str, tmp_path: Path, name: str) -> tuple[list[str], list[str]]:
+    (tmp_path / name).write_text(text)
+    files = read_config_files(tmp_path / name)
+    problems, warnings = (
+        [str(each).partition(": ")[2] for each in found] for found in (files.problems, files.warnings)
+    )
+    return problems, warnings
+
+
+def test_one_mistake_in_a_goose_file_costs_that_extension_and_not_the_file(tmp_path: Path) -> None:
+    text = f"{GOOSE}  untyped: {{cmd: uvx, args: [x]}}\n  wrong: {{type: stdoi, cmd: x}}\n  list: [1]\n"
+    problems, _ = said_of(text, tmp_path, "config.yaml")
+    assert problems == [
+        "server 'wrong': type: must be one of 'stdio', 'streamable', 'sse'; did you mean 'stdio'?",
+        "server 'list': must be an object",
+    ]
+    assert {"fetch", "web", "untyped"} == by_name(read_config_files(tmp_path / "config.yaml")).keys()
+
+
+def test_the_headers_of_goose_name_its_variables(tmp_path: Path) -> None:
+    text = """
+extensions:
+  web:
+    type: streamable_http
+    uri: https://a.example/mcp
+    envs: {REGION: eu}
+    env_keys: [TOKEN]
+    socket: null
+    headers: {Authorization: Bearer $TOKEN, X: "${REGION}", Y: $OTHER}
+"""
+    files = read(tmp_path, "config.yaml", text)
+    assert files.servers[0]["server_parameters"]["headers"] == {
+        "Authorization": "Bearer ${input:TOKEN}",
+        "X": "eu",
+        "Y": "$OTHER",
+    }
+    assert [each.id for each in files.inputs] == ["TOKEN"] and files.warnings == ()
+
+
+def test_blocks_keys_and_secrets_of_an_organization_in_continue(tmp_path: Path) -> None:
+    text = """
+mcpServers:
+  - uses: anthropic/memory-mcp
+  - name: Figma
+    type: sse
+    url: https://a.example/sse
+    apiKey: ${{ secrets.KEY }}
+    faviconUrl: https://a.example/icon
+    requestOptions: {headers: {X: "${{ secrets.org/team/X_KEY }}"}}
+"""
+    files = read(tmp_path, "config.yaml", text)
+    headers = by_name(files)["Figma"]["server_parameters"]["headers"]
+    assert headers == {"X": "${input:X_KEY}", "Authorization": "Bearer ${input:KEY}"}
+    assert [str(warning).partition(": ")[2] for warning in files.warnings] == [
+        "server 'anthropic/memory-mcp': is left out: it is a block of Continue's hub, which only Continue gets"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "key", "said"),
+    [
+        ("c.toml", '[mcp_servers.a]\ncommand = "x"\nenabled_tools = ["read"]', "enabled_tools", "every tool"),
+        ("c.yaml", "extensions: {a: {type: stdio, cmd: x, available_tools: [r]}}", "available_tools", "every tool"),
+        ("c.json", '{"mcpServers": {"a": {"command": "x", "includeTools": ["r"]}}}', "includeTools", "every tool"),
+        ("c.json", '{"mcpServers": {"a": {"command": "x", "tools": ["r"]}}}', "tools", "every tool"),
+        ("c.json", '{"mcpServers": {"a": {"command": "x", "autoApprove": ["r"]}}}', "autoApprove", "is asked here"),
+        ("c.toml", '[mcp_servers.a]\ncommand = "x"\n[mcp_servers.a.tools.r]\nb = "c"', "tools", "is asked here"),
+    ],
+)
+def test_what_a_host_allows_is_not_taken_over_and_that_is_said(
+    name: str, text: str, key: str, said: str, tmp_path: Path
+) -> None:
+    problems, [warning] = said_of(text, tmp_path, name)
+    assert problems == []
+    assert warning.startswith(f"server 'a': {key}: is not taken over: ") and said in warning
+
+
+def test_no_list_of_allowed_tools_needs_no_word(tmp_path: Path) -> None:
+    text = '{"mcpServers": {"a": {"command": "x", "tools": ["*"], "alwaysAllow": [], "trust": false}}}'
+    assert said_of(text, tmp_path, "a.json") == ([], [])
+
+
 @pytest.mark.parametrize(
     ("name", "text", "rules"),
     [
@@ -227,6 +309,39 @@ def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
         'command: is a program with its arguments in one text: write "npx", and "args": ["-y", "foo"]'
     )
     assert [raw["name"] for raw in files.servers] == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problems", "warnings"),
+    [
+        (
+            '{"mcpservers": {"a": {"command": "x"}}}',
+            [
+                "holds neither a server nor any of the keys servers, inputs, rules, mcpServers; "
+                "did you mean 'mcpServers'?"
+            ],
+            [],
+        ),
+        (
+            '{"mcpServers": {"a": {"serverURL": "ftp://x"}}}',
+            [
+                "server 'a': serverURL: unknown key; did you mean 'serverUrl'?",
+                "server 'a': url: must be an http:// or https:// URL with a host",
+            ],
+            [],
+        ),
+        (
+            '{"mcpServers": {"a": {"type": "stdio", "url": "https://a.example/mcp", "headers": {}}}}',
+            ["server 'a': command: required, and missing"],
+            [
+                f"server 'a': {key}: means nothing for a server of the type 'stdio', and is ignored"
+                for key in ("headers", "url")
+            ],
+        ),
+    ],
+)
+def test_what_people_mistype_and_mix_up(text: str, problems: list[str], warnings: list[str], tmp_path: Path) -> None:
+    assert said_of(text, tmp_path, "a.json") == (problems, warnings)
 
 
 def test_files_of_other_programs_are_not_changed() -> None:

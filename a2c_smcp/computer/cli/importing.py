@@ -4,7 +4,8 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,10 @@ def import_servers(names: Sequence[str], target: Path, *, yes: bool, home: Path 
             if raw["name"] not in known:
                 entries.setdefault(raw["name"], raw)
         for problem in each.files.problems:
-            say(f"  not taken: {problem}", one_line=True)
+            say(f"  not taken: {replace(problem, file='')}", one_line=True)
+        # What is said of no server is about a host's own settings.
+        for warning in filter(attrgetter("subject"), each.files.warnings):
+            say(f"  note: {replace(warning, file='')}", one_line=True)
     if not entries:
         say(f"{target} has them all.")
         return 0

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from a2c_smcp.computer.config.env_files import find_env_file, parse_env_file
-from a2c_smcp.computer.config.foreign import foreign_servers, is_foreign, with_our_words
+from a2c_smcp.computer.config.foreign import foreign_servers, is_foreign, not_taken, with_our_words
 from a2c_smcp.computer.config.languages import ConfigTextError, read_document
 from a2c_smcp.computer.config.problems import InvalidConfigError, Problem
 from a2c_smcp.computer.inputs.render import ConfigRender
@@ -374,7 +374,9 @@ def _read_document(data: Any, reading: _ConfigFile) -> None:
         case "names":
             _read_collection({"mcpServers": data}, "mcpServers", reading)
         case _ if isinstance(data, dict):
-            reading.problem("holds neither a server nor any of the keys servers, inputs, rules, mcpServers")
+            keys = ("servers", "inputs", "rules", "mcpServers")
+            meant = next(filter(None, (did_you_mean(str(key), keys) for key in data)), "")
+            reading.problem(f"holds neither a server nor any of the keys {', '.join(keys)}{meant}")
         case _:
             reading.problem("must be a JSON object or a list")
 
@@ -468,7 +470,11 @@ _FOREIGN_VARIABLE: Final = re.compile(r"\$\{(?!input:|env:)[A-Za-z][^}]*\}")
 def _read_flat(name: str, raw: dict[str, Any], reading: _ConfigFile) -> None:
     """Bring a flat entry into our shape: the keys of its transport go into `server_parameters`."""
     subject = f"server {name!r}"
-    raw = with_our_words(raw)
+    ignored = not_taken(raw)
+    for key, why in ignored.items():
+        if why:
+            reading.warn(why, key, subject)
+    raw = {key: value for key, value in with_our_words(raw).items() if key not in ignored}
     before = len(reading.problems)
     if not raw.keys() & {"command", "url", "type"}:
         raw = _without_slips(raw, subject, reading)
@@ -483,7 +489,11 @@ def _read_flat(name: str, raw: dict[str, Any], reading: _ConfigFile) -> None:
             reading.problem("needs a command or a url", "", subject)
         return
     parameters = _PARAMETERS[str(kind)]
-    reading.unknown(raw, {"type", *_OWN_KEYS, *parameters, *(["envFile"] if kind == "stdio" else ())}, subject)
+    known = {"type", *_OWN_KEYS, *parameters, *(["envFile"] if kind == "stdio" else ())}
+    of_others = {"envFile", *(key for keys in _PARAMETERS.values() for key in keys)} - known
+    for key in sorted(raw.keys() & of_others):
+        reading.warn(f"means nothing for a server of the type {kind!r}, and is ignored", key, subject)
+    reading.unknown(raw, known | of_others, subject)
     if (advice := _one_text(raw.get("command"))) is not None:
         reading.warn(advice, "command", subject)
     own = {key: value for key, value in raw.items() if key in _OWN_KEYS}
@@ -521,9 +531,9 @@ def _add_variables(parameters: dict[str, Any], env_file: object, subject: str, r
 def _without_slips(raw: dict[str, Any], subject: str, reading: _ConfigFile) -> dict[str, Any]:
     """The entry with the key that was meant by a mistyped one, so that the rest of it is checked, too."""
     for key in raw:
-        if near := near_names(key, ("command", "url")):
+        if near := near_names(key, ("command", "url", "serverUrl", "httpUrl")):
             reading.problem(f"unknown key; did you mean {near[0]!r}?", key, subject)
-            return {near[0] if other == key else other: value for other, value in raw.items()}
+            return with_our_words({near[0] if other == key else other: value for other, value in raw.items()})
     return raw
 
 

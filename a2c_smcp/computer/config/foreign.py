@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-__all__ = ["ForeignServers", "foreign_servers", "is_foreign", "with_our_words"]
+__all__ = ["ForeignServers", "foreign_servers", "is_foreign", "not_taken", "with_our_words"]
 
 #: What other programs call a key of a server's entry.
 _OUR_WORDS: Final = {
@@ -27,15 +27,36 @@ _TYPES: Final = {"streamable_http": "streamable", "streamableHttp": "streamable"
 #: What says nothing about how a server is reached.
 _SILENT: Final = frozenset(
     {
-        *("source", "settings", "bundled", "description", "display_name", "timeout", "available_tools", "scopes"),
+        *(
+            "source",
+            "settings",
+            "bundled",
+            "description",
+            "display_name",
+            "timeout",
+            "scopes",
+            "required",
+            "faviconUrl",
+        ),
         *("startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "name", "env_keys", "env_vars"),
-        *("bearer_token_env_var", "env_http_headers", "enabled", "requestOptions", "connectionTimeout"),
+        *("bearer_token_env_var", "env_http_headers", "enabled", "requestOptions", "connectionTimeout", "apiKey"),
     }
 )
+_ALLOWED_ONLY: Final = (
+    "is not taken over: agents may use every tool of this server; name those that they may not in forbidden_tools"
+)
+_APPROVED: Final = "is not taken over: a person is asked here, unless auto_apply or a rule says otherwise"
+#: Keys of other programs that widen or narrow what a server may do, and that we have no key for.
+_NOT_TAKEN: Final = {
+    **dict.fromkeys(("available_tools", "enabled_tools", "includeTools"), _ALLOWED_ONLY),
+    **dict.fromkeys(("alwaysAllow", "always_allow", "autoApprove", "trust", "default_tools_approval_mode"), _APPROVED),
+}
 #: Kinds of Goose's extensions that are no MCP servers of their own.
 _BUILT_IN: Final = frozenset({"builtin", "platform", "frontend", "inline_python"})
 #: `${{ secrets.NAME }}` of Continue.
-_SECRET: Final = re.compile(r"\$\{\{\s*(?:secrets|inputs)\.([A-Za-z0-9_-]+)\s*\}\}")
+_SECRET: Final = re.compile(r"\$\{\{\s*(?:secrets|inputs)\.(?:[\w.-]+/)*([A-Za-z0-9_-]+)\s*\}\}")
+#: `$NAME` and `${NAME}` in a header of Goose.
+_HEADER_VARIABLE: Final = re.compile(r"\$(?:\{\s*([A-Za-z_]\w*)\s*\}|([A-Za-z_]\w*))")
 
 
 @dataclass(slots=True)
@@ -79,6 +100,19 @@ def with_our_words(raw: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key != "enabled"}
 
 
+def not_taken(raw: Mapping[str, Any]) -> dict[str, str]:
+    """Why keys of an entry that say what a server may do mean nothing here, by key. An empty text for one that says
+    nothing.
+    """
+    found = {key: why if raw[key] else "" for key, why in _NOT_TAKEN.items() if key in raw}
+    match raw.get("tools"):
+        case Mapping():
+            found["tools"] = _APPROVED
+        case list() as names:
+            found["tools"] = "" if "*" in names else _ALLOWED_ONLY
+    return found
+
+
 def _reader(data: Any) -> Callable[[Any, ForeignServers], None] | None:
     if not isinstance(data, Mapping):
         return None
@@ -86,7 +120,7 @@ def _reader(data: Any) -> Callable[[Any, ForeignServers], None] | None:
         return _zed
     if isinstance(data.get("mcp_servers"), Mapping):
         return _codex
-    if isinstance(data.get("extensions"), Mapping) and all(map(_is_extension, data["extensions"].values())):
+    if isinstance(data.get("extensions"), Mapping) and any(map(_is_extension, data["extensions"].values())):
         return _goose
     servers = data.get("mcpServers")
     return _continue if isinstance(servers, list) and servers else None
@@ -128,14 +162,23 @@ def _codex(data: Any, found: ForeignServers) -> None:
 
 def _goose(data: Any, found: ForeignServers) -> None:
     for name, raw in data["extensions"].items():
-        if raw["type"] in _BUILT_IN:
+        if not isinstance(raw, Mapping):
+            found.servers[str(name)] = raw
+        elif raw.get("type") in _BUILT_IN:
             found.left_out[str(name)] = "it is a part of Goose"
-            continue
-        entry = _entry(raw)
-        kept = {key: f"${{input:{key}}}" for key in _texts(raw.get("env_keys"))}  # in Goose's own keyring
-        if kept:
-            entry["env"] = {**kept, **_object(entry.get("env"))}
-        found.servers[str(name)] = entry
+        else:
+            found.servers[str(name)] = _goose_entry(raw)
+
+
+def _goose_entry(raw: Mapping[str, Any]) -> dict[str, Any]:
+    entry = _entry(raw)
+    kept = {key: f"${{input:{key}}}" for key in _texts(raw.get("env_keys"))}  # in Goose's own keyring
+    variables = {**kept, **_object(entry.get("env"))}
+    if "url" not in entry:
+        return {**entry, "env": variables} if variables else entry
+    # A server that is reached by a URL gets them in its headers.
+    headers = {name: _with_variables(value, variables) for name, value in _object(entry.get("headers")).items()}
+    return {**{key: value for key, value in entry.items() if key not in ("env", "socket")}, "headers": headers}
 
 
 def _continue(data: Any, found: ForeignServers) -> None:
@@ -143,9 +186,15 @@ def _continue(data: Any, found: ForeignServers) -> None:
         if not isinstance(raw, Mapping):
             found.servers[f"number {position}"] = raw
             continue
+        if "uses" in raw:
+            found.left_out[str(raw["uses"])] = "it is a block of Continue's hub, which only Continue gets"
+            continue
         entry = _entry(raw)
-        if headers := _object(_object(raw.get("requestOptions")).get("headers")):
-            entry["headers"] = {**headers, **_object(entry.get("headers"))}
+        headers = {**_object(_object(raw.get("requestOptions")).get("headers")), **_object(entry.get("headers"))}
+        if isinstance(key := raw.get("apiKey"), str):
+            headers["Authorization"] = f"Bearer {key}"
+        if headers:
+            entry["headers"] = headers
         found.servers[str(raw.get("name") or f"number {position}")] = _with_inputs(entry)
 
 
@@ -156,6 +205,13 @@ def _entry(raw: Mapping[str, Any], without: Iterable[str] = ()) -> dict[str, Any
 
 def _variable(name: object) -> str:
     return f"${{env:{name}}}"
+
+
+def _with_variables(value: Any, variables: Mapping[str, Any]) -> Any:
+    """A header with the values of those variables that it names."""
+    if not isinstance(value, str):
+        return value
+    return _HEADER_VARIABLE.sub(lambda found: str(variables.get(found[1] or found[2], found[0])), value)
 
 
 def _with_inputs(value: Any) -> Any:

@@ -66,6 +66,15 @@ def test_what_hosts_have_is_shown_and_taken_only_when_told_to(tmp_path: Path) ->
     assert (again.returncode, "has them all" in again.stdout) == (0, True)
 
 
+def test_what_is_not_taken_over_is_said_before_the_question(tmp_path: Path) -> None:
+    put(tmp_path, ".codex/config.toml", '[mcp_servers.docs]\ncommand = "npx"\nenabled_tools = ["read"]\n')
+    put(tmp_path, ".claude.json", '{"numStartups": 7, "mcpServers": {"a": {"comand": "x"}, "b": {"command": "y"}}}')
+    done = run(tmp_path, "computer", "import")
+    assert "  note: server 'docs': enabled_tools: is not taken over: agents may use every tool" in done.stdout
+    assert "  not taken: server 'a': comand: unknown key; did you mean 'command'?" in done.stdout
+    assert "numStartups" not in done.stdout
+
+
 def test_an_unknown_host_and_no_host_at_all(tmp_path: Path) -> None:
     assert "did you mean 'cursor'" in run(tmp_path, "computer", "import", "curser").stderr
     assert "No MCP servers of any known host" in run(tmp_path, "computer", "import").stdout
