@@ -392,7 +392,8 @@ async def test_a_server_that_is_told_to_end_ends_its_children_in_its_own_order(t
     """A browser whose driver got a SIGTERM, too, left its profile behind."""
     said = tmp_path / "said"
     program = (
-        "import signal, subprocess, sys, time; child = subprocess.Popen([sys.executable, '-ISc', 'input()'], stdin=-1)\n"
+        "import signal, subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-ISc', 'input()'], stdin=-1)\n"
         "def end(*_):\n"
         "    time.sleep(0.3); child.stdin.write(b'end\\n'); child.stdin.close()\n"
         f"    open({str(said)!r}, 'w').write(f'the child ended with {{child.wait()}}'); sys.exit()\n"
