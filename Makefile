@@ -78,7 +78,7 @@ $(VENV)/.dev: $(VENV)/.runtime
 .node-inspector/.ready:
 	@if command -v npm >/dev/null; then \
 	  echo "Setting up .node-inspector (once) ..."; \
-	  npm install --prefix .node-inspector --silent --no-audit --no-fund --ignore-scripts \
+	  npm install --prefix .node-inspector --loglevel=error --no-audit --no-fund --ignore-scripts \
 	    @modelcontextprotocol/inspector-cli@1.0.3 </dev/null && touch $@; \
 	else \
 	  echo "MCP's inspector is not tested: install Node.js with npm, and type make test again"; \
@@ -88,10 +88,10 @@ $(VENV)/.dev: $(VENV)/.runtime
 .node-conformance/.ready:
 	@if command -v npm >/dev/null; then \
 	  echo "Setting up .node-conformance (once) ..."; \
-	  npm install --prefix .node-conformance --silent --no-audit --no-fund --ignore-scripts node@22.23.3 \
+	  npm install --prefix .node-conformance --loglevel=error --no-audit --no-fund --ignore-scripts node@22.23.3 \
 	    @modelcontextprotocol/conformance@0.1.16 \
 	    conformance-2026@npm:@modelcontextprotocol/conformance@0.2.0-alpha.12 </dev/null && \
-	  (cd .node-conformance/node_modules/node && node installArchSpecificPackage.js </dev/null >/dev/null 2>&1) && touch $@; \
+	  (cd .node-conformance/node_modules/node && node installArchSpecificPackage.js </dev/null >/dev/null) && touch $@; \
 	else \
 	  echo "MCP's conformance suite is not run: install Node.js with npm, and type make test again"; \
 	fi
@@ -100,9 +100,9 @@ $(VENV)/.dev: $(VENV)/.runtime
 .node-oidc/.ready:
 	@if command -v npm >/dev/null; then \
 	  echo "Setting up .node-oidc (once) ..."; \
-	  npm install --prefix .node-oidc --silent --no-audit --no-fund --ignore-scripts node@22.23.3 \
+	  npm install --prefix .node-oidc --loglevel=error --no-audit --no-fund --ignore-scripts node@22.23.3 \
 	    oidc-provider@9.13.3 </dev/null && \
-	  (cd .node-oidc/node_modules/node && node installArchSpecificPackage.js </dev/null >/dev/null 2>&1) && touch $@; \
+	  (cd .node-oidc/node_modules/node && node installArchSpecificPackage.js </dev/null >/dev/null) && touch $@; \
 	else \
 	  echo "Signing in is not tested: install Node.js with npm, and type make test again"; \
 	fi
@@ -111,7 +111,7 @@ $(VENV)/.dev: $(VENV)/.runtime
 .node-hosts/.ready:
 	@if command -v npm >/dev/null; then \
 	  echo "Setting up .node-hosts (once) ..."; \
-	  npm install --prefix .node-hosts --silent --no-audit --no-fund --ignore-scripts --omit=optional \
+	  npm install --prefix .node-hosts --loglevel=error --no-audit --no-fund --ignore-scripts --omit=optional \
 	    @modelcontextprotocol/sdk@1.32.2 @google/gemini-cli@0.61.0 </dev/null && touch $@; \
 	else \
 	  echo "The TypeScript SDK and Gemini CLI are not tested: install Node.js with npm, and type make test again"; \
@@ -121,7 +121,7 @@ $(VENV)/.dev: $(VENV)/.runtime
 .node-pyright/.ready:
 	@if command -v npm >/dev/null; then \
 	  echo "Setting up .node-pyright (once) ..."; \
-	  npm install --prefix .node-pyright --silent --no-audit --no-fund --ignore-scripts pyright@1.1.414 </dev/null && touch $@; \
+	  npm install --prefix .node-pyright --loglevel=error --no-audit --no-fund --ignore-scripts pyright@1.1.414 </dev/null && touch $@; \
 	else \
 	  echo "The types are not checked with pyright: install Node.js with npm, and type make test again"; \
 	fi
@@ -135,10 +135,10 @@ $(VENV)/.dev: $(VENV)/.runtime
 .node-windows/.ready:
 	@if command -v npm >/dev/null; then \
 	  echo "Setting up .node-windows (once) ..."; \
-	  npm install --prefix .node-windows --silent --no-audit --no-fund --ignore-scripts \
+	  npm install --prefix .node-windows --loglevel=error --no-audit --no-fund --ignore-scripts \
 	    @mako10k/mcp-shell-server@2.7.1 @playwright/mcp@0.0.83 </dev/null && \
 	  npm_config_nodedir=$$(dirname $$(dirname $$(readlink -f $$(command -v node)))) \
-	    npm rebuild --prefix .node-windows --silent node-pty </dev/null >/dev/null 2>&1; touch $@; \
+	    npm rebuild --prefix .node-windows --loglevel=error node-pty </dev/null >/dev/null 2>&1; touch $@; \
 	else \
 	  echo "Windows are not measured beside servers that are polled: install Node.js with npm, and type make bench again"; \
 	fi

@@ -61,3 +61,10 @@ def test_an_old_python_is_told_so_and_nothing_is_made(tmp_path: Path) -> None:
     done = install(tmp_path / "env", os.devnull, "x", python=old)
     assert done.returncode == 1 and "needs Python 3.11 or newer" in done.stderr
     assert not (tmp_path / "env").exists()
+
+
+def test_no_step_of_make_hides_why_it_fails() -> None:
+    """`npm --silent` fails without a word."""
+    recipes = (INSTALL.parent.parent / "Makefile").read_text().splitlines()
+    installing = [line for line in recipes if "npm install" in line or "installArchSpecificPackage" in line]
+    assert installing and not [line for line in installing if "--silent" in line or "2>&1" in line]
