@@ -59,7 +59,16 @@ def install() -> str | None:
     if npm is None or node is None:
         return MISSING if find() is None else "the console's accessibility is not tested: install Node.js with npm"
     names = [f"{name}@{version}" for name, version in wanted.items()]
-    command = [npm, "install", "--prefix", str(FOLDER), "--loglevel=error", "--no-audit", "--no-fund", "--ignore-scripts"]
+    command = [
+        npm,
+        "install",
+        "--prefix",
+        str(FOLDER),
+        "--loglevel=error",
+        "--no-audit",
+        "--no-fund",
+        "--ignore-scripts",
+    ]
     FOLDER.mkdir(exist_ok=True)
     if subprocess.run([*command, *names], stdin=subprocess.DEVNULL).returncode != 0:
         return f"npm could not install {' '.join(names)}; {MISSING}"
