@@ -80,6 +80,17 @@ async def test_a_computer_that_is_gone_is_said_with_the_next_try(
         await expect(page.locator(".status:not([data-trouble])")).to_have_count(1)
 
 
+async def test_an_office_that_is_gone_is_said_in_chinese_sentences_without_blanks(browser: Browser) -> None:
+    async with opened() as (computer, console), tab(browser, console.link(), locale="zh-CN") as page:
+        _joined(computer)
+        computer.office_heard("1", "https://office.example", Disconnected("transport close", final=False))
+        for view in ("office", "decisions"):
+            await go(page, view)
+            await expect(page.locator(".status")).to_contain_text("正在重试")
+            for place in (".ways", ".decisions") if view == "office" else (".decisions",):
+                await expect(page.locator(place)).to_contain_text("断开，智能体无法使用它。它每隔几秒重试一次。")
+
+
 async def test_who_does_not_try_again_says_so_on_a_phone_as_well(browser: Browser) -> None:
     phone = {"width": 390, "height": 800}
     async with opened() as (computer, console), tab(browser, console.link(), viewport=phone) as page:

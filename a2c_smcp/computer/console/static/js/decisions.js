@@ -2,7 +2,7 @@
 import { post } from "./api.js";
 import { DecisionCard } from "./decision-card.js";
 import { html, useState } from "./html.js";
-import { t } from "./i18n.js";
+import { sentences, t } from "./i18n.js";
 import { Empty, Problem, useAction } from "./parts.js";
 import { troubles, useStanding } from "./standing.js";
 import { SteadyButton } from "./steady.js";
@@ -36,7 +36,7 @@ export function Decisions() {
 function Nothing({ isKnown }) {
   const state = useStore((all) => all);
   if (isKnown) return html`<${Empty} icon="decisions" title=${t("decisions.empty")} hint=${t("decisions.empty.hint")} />`;
-  return html`<${Empty} icon="decisions" title=${t("decisions.empty.known")} hint=${troubles(state).join(" ")} />`;
+  return html`<${Empty} icon="decisions" title=${t("decisions.empty.known")} hint=${sentences(troubles(state))} />`;
 }
 
 /** Refuses the calls that wait now, after a second click. Calls that come later are not refused. */

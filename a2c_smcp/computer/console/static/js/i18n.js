@@ -46,3 +46,8 @@ export function duration(seconds) {
 export function listed(names) {
   return names.reduce((first, rest) => t("parts.list", { first, rest }));
 }
+
+/** Sentences, one after the other. In Chinese no blank is between them. */
+export function sentences(said) {
+  return said.join(chinese ? "" : " ");
+}

@@ -1,7 +1,7 @@
 // One truth about both ways, from this page to the computer and from the computer to its office: how it is, since when,
 // and what is tried next. Every view says it in the same words.
 import { html } from "./html.js";
-import { duration, moment, t } from "./i18n.js";
+import { duration, moment, sentences, t } from "./i18n.js";
 import { useTick } from "./parts.js";
 import { path } from "./router.js";
 import { useStore } from "./store.js";
@@ -35,7 +35,7 @@ export function officeSentence(office) {
   const values = { url, office: office.office ?? "", when: moment(office.since).short, reason: reason ?? "" };
   if (!isLost(office)) return t(`standing.office.${state}`, values);
   const said = t(state === "disconnected" ? "standing.office.disconnected" : "standing.office.refused", values);
-  return `${said} ${t(final ? "standing.next.final" : "standing.next.office")}`;
+  return sentences([said, t(final ? "standing.next.final" : "standing.next.office")]);
 }
 
 /** What is not as it should be, in whole sentences; empty if all is well. */
@@ -65,7 +65,7 @@ export function Standing() {
   const ways = useStanding();
   const state = useStore((all) => all);
   const isAlone = !state.offices.some((office) => office.office);
-  const title = [pageSentence(state), ...state.offices.map(officeSentence)].join(" ");
+  const title = sentences([pageSentence(state), ...state.offices.map(officeSentence)]);
   return html`<a class=${`status ${ways.page}`} href=${path("office")} title=${title} data-trouble=${ways.isKnown ? null : ""}>
     <span class="dot" aria-hidden="true"></span><span role="status">${short(ways, state.statusSince, isAlone)}</span>
     ${ways.page === "gone" ? html`<${NextTry} />` : null}
