@@ -80,12 +80,13 @@ class _Tour:
             self._say(f"the server is at {url}; only these three know the key of this run")
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="a2c-demo-"))
             config = _write_config(Path(folder))
+            # The record of the tour, and what its console remembers, go with the tour.
+            env = {**env, "XDG_STATE_HOME": folder}
             place = ["--url", url, "--office", OFFICE, "--name", COMPUTER]
             arguments = ["computer", "run", "--headless", "--config", str(config), *place]
             ready = r"is in office"
             if browser:
                 arguments += ["--console", "0"]
-                env = {**env, "XDG_STATE_HOME": folder}  # the memory of the tour's console is deleted with the tour
                 ready = r"has its console at (\S+)[\s\S]*is in office"
             link = await stack.enter_async_context(started("computer", arguments, ready, env))
             hosts = "several MCP servers" if DOCUMENTS.works else "an MCP server"

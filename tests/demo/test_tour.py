@@ -46,12 +46,14 @@ def alive(pids: set[int]) -> set[int]:
     return left
 
 
-def test_the_tour_ends_well_and_shows_every_station_also_on_a_busy_machine() -> None:
+def test_the_tour_ends_well_and_shows_every_station_also_on_a_busy_machine(tmp_path: Path) -> None:
+    env = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     with busy_processes():
         result = subprocess.run(
-            [A2C, "demo"], capture_output=True, text=True, timeout=100, check=False, stdin=subprocess.DEVNULL
+            [A2C, "demo"], capture_output=True, text=True, timeout=100, check=False, stdin=subprocess.DEVNULL, env=env
         )
     assert result.returncode == 0, result.stdout + result.stderr
+    assert list(tmp_path.iterdir()) == []  # neither a record nor anything else is left in the person's folders
     assert len(re.findall(r"^\d\. ", result.stdout, re.MULTILINE)) == 8
     for word in (
         "Hello, world!",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from mcp_types import TextContent, TextResourceContents
 
 from a2c_smcp.windows.server import WindowsOptions, windows_server
@@ -80,10 +80,16 @@ class Desk:
         return shown
 
     async def window(self, path: str) -> str:
-        [uri] = [uri for uri in await self.uris() if uri.split("?")[0].endswith(path)]
-        [content] = (await self.client.read_resource(uri)).contents
-        assert isinstance(content, TextResourceContents)
-        return content.text
+        while True:
+            [uri] = [uri for uri in await self.uris() if uri.split("?")[0].endswith(path)]
+            try:
+                [content] = (await self.client.read_resource(uri)).contents
+            except MCPError:
+                if uri in await self.uris():
+                    raise
+                continue  # its priority, which is in its URI, changed meanwhile
+            assert isinstance(content, TextResourceContents)
+            return content.text
 
 
 MakeDesk = Callable[..., AbstractAsyncContextManager[Desk]]
