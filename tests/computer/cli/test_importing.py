@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pexpect
 import pytest
 
 from a2c_smcp.computer.config.host_entries import HostEntryError, entry_in_json, entry_in_toml
@@ -64,6 +65,18 @@ def test_what_hosts_have_is_shown_and_taken_only_when_told_to(tmp_path: Path) ->
     assert run(tmp_path, "computer", "validate", "a2c.json").returncode == 0
     again = run(tmp_path, "computer", "import", "--yes")
     assert (again.returncode, "has them all" in again.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(("typed", "status"), [("y", 0), ("", 1)])
+def test_at_a_terminal_it_asks(tmp_path: Path, typed: str, status: int) -> None:
+    put(tmp_path, ".claude.json", CLAUDE)
+    words = ["-m", "a2c_smcp.cli", "computer", "import"]
+    child = pexpect.spawn(sys.executable, words, env={**os.environ, "HOME": str(tmp_path)}, cwd=tmp_path, timeout=60)
+    child.expect_exact("Write 1 of them into a2c.json? [y/N]")
+    child.sendline(typed)
+    child.expect(pexpect.EOF)
+    child.wait()
+    assert (child.exitstatus, (tmp_path / "a2c.json").exists()) == (status, status == 0)
 
 
 def test_what_is_not_taken_over_is_said_before_the_question(tmp_path: Path) -> None:
