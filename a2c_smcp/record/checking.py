@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from a2c_smcp.record.rows import FORM, REMOVED, ChainHead, StoredRow, chained
+from a2c_smcp.record.rows import REMOVED, ChainHead, StoredRow, chained
 
 __all__ = ["ChainReport", "check_chain", "removed_in_all"]
 
@@ -65,10 +65,10 @@ def _missing(first: int, last: int) -> str:
 
 
 def _changed(before: ChainHead, stored: StoredRow) -> str | None:
-    if stored.form != FORM:
-        return f"row {stored.number} has a form that this version does not know"
     try:
-        is_right = chained(before, stored.row).hash == stored.hash
+        is_right = chained(before, stored.row, stored.form).hash == stored.hash
+    except KeyError:
+        return f"row {stored.number} has a form that this version does not know"
     except (TypeError, ValueError, AttributeError):  # values of other types than ours
         is_right = False
     return None if is_right else f"row {stored.number} was changed, or a row before it was replaced"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 
-from a2c_smcp.record.rows import StoredRow
+from a2c_smcp.record.rows import DIGESTS, StoredRow
 from a2c_smcp.utils.text import cut
 
 __all__ = ["CSV_COLUMNS", "as_csv", "as_json", "as_table", "row_title", "story_lines", "time_of"]
@@ -31,7 +31,7 @@ _OF_BODY: Final = (
 )
 CSV_COLUMNS: Final = (
     *("number", "time", "kind", "about", "office", "agent", "server", "tool", "outcome", "code", "how"),
-    *(*_OF_BODY, "sha256"),
+    *(*_OF_BODY, *DIGESTS.values()),
 )
 
 
@@ -41,7 +41,7 @@ def as_json(stored: StoredRow) -> dict[str, Any]:
     named = {
         name: value for name, value in row._asdict().items() if value not in ("", None) and name not in _OTHER_NAMES
     }
-    digest = {} if row.digest is None else {"sha256": _hex(row.digest)}
+    digest = {} if row.digest is None else {stored.digest_name: _hex(row.digest)}
     return {
         "number": stored.number,
         "time": time_of(row.at, UTC).isoformat(),

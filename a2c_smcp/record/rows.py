@@ -1,11 +1,12 @@
-"""The rows of a record, their canonical form, and the chain of their hashes. Pure.
+"""The rows of a record, their canonical forms, and the chain of their hashes. Pure.
 
 The hash of a row is the SHA-256 of the hash before it and of the row's canonical form. So a row cannot be changed or
-removed, unless every later hash is changed, too.
+removed, unless every later hash is changed, too. A chain may have rows of several forms: each names its own.
 """
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, Self
 
 import orjson
@@ -15,6 +16,7 @@ from a2c_smcp.utils.text import well_formed
 __all__ = [
     "BEGUN",
     "COLUMNS",
+    "DIGESTS",
     "FORM",
     "LOST",
     "NO_HASH",
@@ -26,8 +28,11 @@ __all__ = [
     "chained",
 ]
 
-#: The version of the canonical form. Each row names its form, so that later versions can check old rows.
-FORM: Final = 1
+#: The form of new rows. Each row names its form, so that later versions can check old rows.
+FORM: Final = 2
+#: Of what kind `digest` is, by the form. In form 1 it is of the result as JSON with sorted keys, without `meta`, and in
+#: form 2 of the result as it is sent.
+DIGESTS: Final[Mapping[int, str]] = {1: "sha256", 2: "blake3"}
 #: What stands in the place of the hash before the first row.
 NO_HASH: Final = bytes(32)
 
@@ -57,7 +62,7 @@ class RecordRow(NamedTuple):
     """What decided it: a value of `DecidedBy`."""
     code: int | None = None
     digest: bytes | None = None
-    """The SHA-256 of the result."""
+    """The digest of the result; `DIGESTS` says which."""
     body: str = "{}"
     """What only rows of this kind have, as a JSON object."""
 
@@ -99,6 +104,10 @@ class StoredRow(NamedTuple):
     form: int = FORM
 
     @property
+    def digest_name(self) -> str:
+        return DIGESTS.get(self.form, "digest")
+
+    @property
     def body(self) -> dict[str, Any]:
         """The body as an object; empty if somebody has written something else there."""
         try:
@@ -108,15 +117,26 @@ class StoredRow(NamedTuple):
         return found if isinstance(found, dict) else {}
 
 
-def chained(before: ChainHead, row: RecordRow) -> ChainHead:
-    """The number and the hash of a row that follows. Raises `TypeError` for a row that has other types than ours."""
+def chained(before: ChainHead, row: RecordRow, form: int = FORM) -> ChainHead:
+    """The number and the hash of a row that follows. Raises `TypeError`, `ValueError` or `AttributeError` for a row
+    that has other types than ours, or characters that no UTF-8 can carry; `KeyError` for a form that is not known.
+    """
     number = before.number + 1
-    return ChainHead(number, hashlib.sha256(before.hash + _canonical(number, row)).digest())
+    return ChainHead(number, hashlib.sha256(before.hash + _CANONICAL[form](number, row)).digest())
 
 
-def _canonical(number: int, row: RecordRow) -> bytes:
+def _first_form(number: int, row: RecordRow) -> bytes:
     *names, code, digest, body = row
-    return orjson.dumps([FORM, number, *names, code, None if digest is None else digest.hex(), body])
+    return orjson.dumps([1, number, *names, code, None if digest is None else digest.hex(), body])
+
+
+def _second_form(number: int, row: RecordRow) -> bytes:
+    *names, code, digest, body = row
+    # JSON has no line break here, so the body begins behind the first one. Inside of JSON it would be escaped.
+    return b"%b\n%b" % (orjson.dumps([2, number, *names, code, digest and digest.hex()]), body.encode())
+
+
+_CANONICAL: Final[Mapping[int, Callable[[int, RecordRow], bytes]]] = {1: _first_form, 2: _second_form}
 
 
 def body_text(value: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -12,12 +13,13 @@ from a2c_smcp.utils.state_folder import make_private_folder
 from a2c_smcp.utils.system import IS_UNIX
 
 __all__ = [
-    "INSERT",
     "MIGRATIONS",
+    "MOST_INSERTED",
     "SELECTED",
     "RecordFileError",
     "base_of",
     "head_of",
+    "inserting",
     "migrate",
     "open_for_reading",
     "open_for_writing",
@@ -42,9 +44,19 @@ BEGIN SELECT RAISE(ABORT, 'a record is only appended to'); END;
 MIGRATIONS: Final[tuple[str, ...]] = (_FIRST + f"INSERT INTO base VALUES (0, x'{NO_HASH.hex()}');",)
 
 SELECTED: Final = f"number, form, {', '.join(COLUMNS)}, hash"
-INSERT: Final = f"INSERT INTO rows ({SELECTED}) VALUES ({', '.join('?' * (len(COLUMNS) + 3))})"
+#: Rows of one statement. An SQLite of 2019 takes at most 999 values.
+MOST_INSERTED: Final = 64
 #: Seconds for which a statement waits while another process writes.
 _BUSY: Final = 1.0
+
+
+@cache
+def inserting(count: int) -> str:
+    """The statement that appends so many rows. Python lets other threads run before and after every statement, which
+    costs more than a row.
+    """
+    row = f"({', '.join('?' * (len(COLUMNS) + 3))})"
+    return f"INSERT INTO rows ({SELECTED}) VALUES {', '.join([row] * count)}"
 
 
 class RecordFileError(Exception):

@@ -24,7 +24,16 @@ from a2c_smcp import __version__
 from a2c_smcp.record.checking import removed_in_all
 from a2c_smcp.record.retention import FileState, Removal, Retention, to_remove
 from a2c_smcp.record.rows import BEGUN, FORM, LOST, REMOVED, ChainHead, RecordRow, body_text, chained
-from a2c_smcp.record.schema import INSERT, SELECTED, RecordFileError, base_of, head_of, open_for_writing, stored
+from a2c_smcp.record.schema import (
+    MOST_INSERTED,
+    SELECTED,
+    RecordFileError,
+    base_of,
+    head_of,
+    inserting,
+    open_for_writing,
+    stored,
+)
 
 __all__ = ["RecordPace", "RecordWriter"]
 
@@ -32,6 +41,8 @@ logger = logging.getLogger(__name__)
 
 #: Makes a row, in the writer's thread, of the time and of the arguments with which it was added. `None` makes no row.
 RowMaker: TypeAlias = Callable[..., RecordRow | None]
+#: The time, what makes the row of what, and about how many bytes that keeps.
+_Added: TypeAlias = tuple[float, RowMaker, tuple[Any, ...], int]
 #: Is told, in the writer's thread, that the file has all rows that were added before it; or why it has not.
 WhenWritten: TypeAlias = Callable[[str], None]
 
@@ -62,9 +73,11 @@ class RecordPace:
 _DAY: Final = 86_400_000_000  # microseconds
 #: About how many bytes Python needs for a row beside its body.
 _ROW: Final = 1000
+#: What was added is taken in pieces of so many.
+_TAKEN: Final = 256
 #: What SQLite and its Python module raise for the values of a row, and not for the file.
 _UNWRITABLE: Final = (
-    *(TypeError, ValueError, OverflowError),
+    *(TypeError, ValueError, OverflowError, AttributeError),
     *(sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError),
 )
 
@@ -76,8 +89,7 @@ class RecordWriter:
         self.file = file
         self._keep = keep or Retention()
         self._pace = pace = pace or RecordPace()
-        #: The time, what makes the row, and about how many bytes that keeps.
-        self._added: deque[tuple[float, RowMaker, tuple[Any, ...], int]] = deque()
+        self._added: deque[_Added] = deque()
         self._added_bytes = 0
         self._dropped = 0
         #: For what threads add, which the writer's thread takes.
@@ -193,31 +205,33 @@ class RecordWriter:
         """Make rows of what was added, and return whether rows wait. While the file cannot be written, the oldest rows
         are given up when there are too many.
         """
-        while self._is_failing or not self._is_full(0):
-            with self._adding:
-                if not self._added:
-                    break
-                at, make, args, size = self._added.popleft()
-                self._added_bytes -= size
-            if make is _waits:
-                self._waiters.append(args[0])
-                continue
-            try:
-                row = make(int(at * 1e6), *args)
-            except Exception:
-                # A boundary: rows are made of what peers send, and one that fails must not end the record.
-                logger.exception("something could not be put into the record %s", self.file)
-                self._lost += 1
-                continue
-            if row is not None:
-                self._rows.append(row)
-                self._bytes += len(row.body) + _ROW
-            while self._is_failing and self._is_full(1):
-                self._bytes -= len(self._rows.popleft().body) + _ROW
-                self._lost += 1
+        while (self._is_failing or not self._is_full(0)) and (added := self._taken()):
+            for at, make, args, _ in added:
+                if make is _waits:
+                    self._waiters.append(args[0])
+                    continue
+                try:
+                    row = make(int(at * 1e6), *args)
+                except Exception:
+                    # A boundary: rows are made of what peers send, and one that fails must not end the record.
+                    logger.exception("something could not be put into the record %s", self.file)
+                    self._lost += 1
+                    continue
+                if row is not None:
+                    self._rows.append(row)
+                    self._bytes += len(row.body) + _ROW
+                while self._is_failing and self._is_full(1):
+                    self._bytes -= len(self._rows.popleft().body) + _ROW
+                    self._lost += 1
         with self._adding:
             self._lost, self._dropped = self._lost + self._dropped, 0
         return bool(self._rows)
+
+    def _taken(self) -> list[_Added]:
+        with self._adding:
+            added = [self._added.popleft() for _ in range(min(len(self._added), _TAKEN))]
+            self._added_bytes -= sum([size for *_, size in added])
+        return added
 
     def _is_full(self, more: int) -> bool:
         """Whether as many rows wait as may wait, and so many more."""
@@ -308,22 +322,46 @@ def _waits(at: int, told: WhenWritten) -> None:
 
 
 def _append(connection: sqlite3.Connection, head: ChainHead, rows: list[RecordRow]) -> tuple[ChainHead, int]:
-    """Append rows. Returns the new head, and how many rows no file can hold."""
+    """Append rows, many with one statement. Returns the new head, and how many rows no file can hold."""
+    unwritable = begin = 0
+    while left := len(rows) - begin:
+        count = next(size for size in _PIECES if size <= left)
+        piece = rows[begin : begin + count]
+        begin += count
+        try:
+            head = _insert(connection, head, piece)
+        except _UNWRITABLE:  # nothing of this statement stays
+            head, given_up = _append_each(connection, head, piece)
+            unwritable += given_up
+    return head, unwritable
+
+
+#: A statement for each of these is kept, and no other is made.
+_PIECES: Final = (MOST_INSERTED, 16, 4, 1)
+
+
+def _append_each(connection: sqlite3.Connection, head: ChainHead, rows: list[RecordRow]) -> tuple[ChainHead, int]:
+    """Append rows of which one at least is odd."""
     unwritable = 0
     for row in rows:
         try:
             try:
-                after = chained(head, row)
-            except TypeError:  # characters that no UTF-8 can carry
-                row = row.well_formed()
-                after = chained(head, row)
-            connection.execute(INSERT, (after.number, FORM, *row, after.hash))
+                head = _insert(connection, head, [row])
+            except (TypeError, UnicodeEncodeError):  # characters that no UTF-8 can carry
+                head = _insert(connection, head, [row.well_formed()])
         except _UNWRITABLE:
             logger.exception("a row of the kind %s cannot be written into a record", row.kind)
             unwritable += 1
-            continue
-        head = after
     return head, unwritable
+
+
+def _insert(connection: sqlite3.Connection, head: ChainHead, rows: list[RecordRow]) -> ChainHead:
+    values: list[object] = []
+    for row in rows:
+        head = chained(head, row)
+        values += (head.number, FORM, *row, head.hash)
+    connection.execute(inserting(len(rows)), values)
+    return head
 
 
 def _remove(connection: sqlite3.Connection, removal: Removal) -> None:

@@ -103,7 +103,7 @@ def test_csv_has_no_cell_that_a_program_for_tables_would_run(run: Any) -> None:
 def test_export_is_json_lines_oldest_first(run: Any) -> None:
     rows = [json.loads(line) for line in run("export", "--kind", "call").splitlines()]
     assert [row["number"] for row in rows[:2]] == [2, 3] and len(rows) == 31
-    assert rows[0]["arguments"]["head"] == 100 and len(rows[0]["sha256"]) == 64
+    assert rows[0]["arguments"]["head"] == 100 and len(rows[0]["blake3"]) == 64 and "sha256" not in rows[0]
     assert datetime.fromisoformat(rows[0]["time"]).tzinfo is not None
 
 

@@ -37,7 +37,7 @@ from a2c_smcp.smcp import CallToolRet
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 from a2c_smcp.utils.bounded import BoundedDict
 from a2c_smcp.utils.json_sizes import CUT_MARK, Budget, cut_into, cut_value, flat_weight, json_or_none, weight
-from a2c_smcp.wire import codec
+from a2c_smcp.wire import Encoded, codec
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -221,6 +221,8 @@ class LoggedCall:
     """Who can answer the questions of the call where it came from."""
     tool_ends: float = math.inf
     """When the tool is out of time, by the clock of the event loop."""
+    sent: Encoded | None = None
+    """The result as it goes to the agent, without the dialect of that agent; `None` if no agent gets it like this."""
     id: str = ""
     server: SERVER_NAME | None = None
     tool: TOOL_NAME | None = None

@@ -111,7 +111,7 @@ def recorded_view(stored: StoredRow, most: int | None = CONSOLE_LIMITS.preview_c
         "recorded": {
             "bytes": body.get("bytes"),
             "reads": body.get("count") if is_read else None,
-            "sha256": row.digest.hex() if isinstance(row.digest, bytes) else None,
+            "digest": f"{stored.digest_name} {row.digest.hex()}" if isinstance(row.digest, bytes) else None,
         },
     }
 

@@ -3,17 +3,20 @@
 Rows are made in the thread that writes the record. A call has ended by then, or its record is only read.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from blake3 import blake3
+
 from a2c_smcp.computer.asker import Asker
-from a2c_smcp.computer.calls.log import LoggedCall, sorted_json
+from a2c_smcp.computer.calls.log import LoggedCall
 from a2c_smcp.record.rows import RecordRow, body_text
 from a2c_smcp.results import text_of, to_wire
 from a2c_smcp.utils.json_sizes import CUT_MARK, Budget
 from a2c_smcp.utils.secret_shapes import MASK, follows_secret_option, is_named_like_a_secret, named_value
 from a2c_smcp.utils.text import cut
+from a2c_smcp.wire import codec
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -28,6 +31,8 @@ RUNNING: Final = "running"
 MOST_ARGUMENTS: Final = 4096
 MOST_RESULT: Final = 64 * 1024
 _DEEPEST: Final = 32
+#: Calls of a tool have the same names.
+_is_secret: Final = lru_cache(1000)(is_named_like_a_secret)
 
 
 def running_row(at: int, call: LoggedCall, redact: Callable[[str], str]) -> RecordRow | None:
@@ -38,27 +43,46 @@ def running_row(at: int, call: LoggedCall, redact: Callable[[str], str]) -> Reco
 
 
 def call_row(
-    at: int, call: LoggedCall, result: "CallToolResult", redact: Callable[[str], str], with_result: bool
+    at: int,
+    call: LoggedCall,
+    result: "CallToolResult",
+    sent: str | None,
+    redact: Callable[[str], str],
+    redact_result: Callable[[str], str] | None = None,
 ) -> RecordRow:
-    """The row of a call that has ended. `redact` takes the known secrets out of a text."""
-    wire = to_wire(result)
-    del wire["meta"]  # the Computer's own markers, which differ for each reader
-    text = sorted_json(wire)
+    """The row of a call that has ended. `sent` is the result as it goes to the agent; `None` if it goes to nobody.
+    `redact` takes the known secrets out of a text. With `redact_result`, the row has the result itself, too.
+    """
+    if sent is None:
+        sent = codec.dumps(to_wire(result))
+    data = sent.encode("utf-8", "surrogatepass")
     code = call.code
     outcome = call.stopped or ("failed" if result.is_error else "succeeded")
     more: dict[str, Any] = {
         "seconds": round(call.duration, 6),
-        "bytes": len(text),
+        "bytes": len(data),
         "reason": cut(redact(text_of(result)), 300) if code is not None else None,
         "cancelled_by": call.decided_by if call.is_cancelled else None,
-        "result": masked(wire, redact, MOST_RESULT) if with_result else None,
+        "result": None if redact_result is None else masked(_content(result), redact_result, MOST_RESULT),
     }
-    row = _row(at, CALL, call, redact, outcome, more)
-    return row._replace(code=code, digest=hashlib.sha256(text).digest())
+    return _row(at, CALL, call, redact, outcome, more, code, blake3(data).digest())
+
+
+def _content(result: "CallToolResult") -> dict[str, Any]:
+    wire: dict[str, Any] = {**to_wire(result)}
+    del wire["meta"]  # the Computer's own markers
+    return wire
 
 
 def _row(
-    at: int, kind: str, call: LoggedCall, redact: Callable[[str], str], outcome: str, more: dict[str, Any]
+    at: int,
+    kind: str,
+    call: LoggedCall,
+    redact: Callable[[str], str],
+    outcome: str,
+    more: dict[str, Any],
+    code: int | None = None,
+    digest: bytes | None = None,
 ) -> RecordRow:
     how, asker = call.how, call.asker
     said = {
@@ -73,7 +97,7 @@ def _row(
     }
     who = ("", "") if asker is None else (asker.office, asker.name)
     names = (call.id, *who, call.server or "", call.tool or "", outcome, how.by)
-    return RecordRow(at, kind, *names, body=body_text(said))
+    return RecordRow(at, kind, *names, code, digest, body_text(said))
 
 
 def vouched(asker: Asker | None) -> dict[str, Any]:
@@ -120,6 +144,6 @@ def _masked_object(value: Mapping[Any, Any], redact: Callable[[str], str], room:
             break
         name = cut(redact(str(key)), 200)
         room.left -= len(name)
-        is_secret = not isinstance(child, bool | None) and (name == secret or is_named_like_a_secret(name))
+        is_secret = not isinstance(child, bool | None) and (name == secret or _is_secret(name))
         copy[name] = MASK if is_secret else _masked(child, redact, room, depth + 1)
     return copy

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from a2c_smcp import __version__
 from a2c_smcp.computer.calls.log import HowDecided, LoggedCall, weight_of_content
-from a2c_smcp.computer.recording.call_rows import MOST_RESULT, call_row, running_row
+from a2c_smcp.computer.recording.call_rows import MOST_ARGUMENTS, MOST_RESULT, call_row, running_row
 from a2c_smcp.computer.recording.event_rows import RECORDED, about_of, event_row
 from a2c_smcp.computer.recording.read_rows import ROW_SECONDS, ReadCounts, ReadDone, ReadRow, read_row
 from a2c_smcp.computer.redaction import Redaction
@@ -73,8 +73,9 @@ class Recorder:
         self._next_rows: asyncio.TimerHandle | None = None
         self._began = time.time()
         self._redact = redaction
-        self._redact_content = partial(redaction, most=2 * MOST_RESULT)  # it is cut to its size later
-        self._with_results = with_results
+        # What is cut to a size later is looked at a little beyond it: to look at 100 KB takes milliseconds.
+        self._redact_arguments = partial(redaction, most=MOST_ARGUMENTS + 1024)
+        self._redact_result = partial(redaction, most=2 * MOST_RESULT) if with_results else None
         #: The last state of each server and office: an event may repeat it.
         self._last: BoundedDict[tuple[type, str], tuple[object, ...]] = BoundedDict(1000)
         #: The ids of the stories to which pending decisions belong.
@@ -90,12 +91,13 @@ class Recorder:
         return rule_counts(self._writer.file, before=self._began)
 
     def call_started(self, call: LoggedCall) -> None:
-        self._writer.add(running_row, call, self._redact)
+        self._writer.add(running_row, call, self._redact_arguments)
 
     def call_ended(self, call: LoggedCall, result: "CallToolResult") -> None:
-        # Until the row is made, it keeps the whole result.
-        size = 1000 + call.size + weight_of_content(result, _LARGE)
-        self._writer.add(call_row, call, result, self._redact_content, self._with_results, size=size)
+        sent = None if call.sent is None else call.sent.text
+        # Until the row is made, it keeps the whole result, as an object and as text.
+        size = 1000 + call.size + (weight_of_content(result, _LARGE) if sent is None else 2 * len(sent))
+        self._writer.add(call_row, call, result, sent, self._redact_arguments, self._redact_result, size=size)
 
     def read(self, done: ReadDone, how: HowDecided) -> None:
         """An agent has read something, or was refused. Call it from the event loop."""

@@ -150,7 +150,7 @@ async def test_the_record_has_every_read_of_an_agent(hub: Running, tmp_path: Pat
     story = run.invoke(app, ["record", "show", refused.row.about, "--file", str(file)]).stdout
     assert story.count("read s/resource note://one") == 4  # read, counted, refused, counted
     exported = run.invoke(app, ["record", "export", "--file", str(file), "--format", "csv", "--kind", "read"]).stdout
-    assert exported.splitlines()[0].endswith("what,uri,count,sha256") and "note://one" in exported
+    assert exported.splitlines()[0].endswith("what,uri,count,sha256,blake3") and "note://one" in exported
     assert "whole" in run.invoke(app, ["record", "verify", "--file", str(file)]).stdout
     # So does the page.
     shown = [recorded_view(row) for row in recorded_calls(file, CallQuery(reads=True), None, lambda _: False)]

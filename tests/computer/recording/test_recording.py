@@ -1,19 +1,20 @@
 """What a Computer writes into its record."""
 
 import asyncio
-import hashlib
 import json
+import sys
 from datetime import UTC
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from blake3 import blake3
 from mcp_types import CallToolResult, TextContent
 from typer.testing import CliRunner
 
 from a2c_smcp.computer.asker import ASKER, Asker
-from a2c_smcp.computer.calls.log import HowDecided, LoggedCall, sorted_json
+from a2c_smcp.computer.calls.log import HowDecided, LoggedCall
 from a2c_smcp.computer.cli.main import app
 from a2c_smcp.computer.console.recorded_calls import recorded_view
 from a2c_smcp.computer.decisions.book import Accepted, Declined, MissingSignIn, Question
@@ -30,6 +31,7 @@ from a2c_smcp.record.schema import RecordFileError
 from a2c_smcp.record.writer import RecordWriter
 from a2c_smcp.results import to_wire
 from a2c_smcp.utils.secret_shapes import MASK
+from a2c_smcp.wire import Encoded
 from tests.computer.fakes.computers import running, server
 from tests.computer.fakes.processes import eventually
 from tests.record.files import QUICK, checked, rows_of
@@ -57,7 +59,7 @@ def test_a_row_says_whether_anybody_vouches_for_the_name(bound: bool, who: str) 
     result = CallToolResult(content=[])
     call = _ended({}, result)
     call.asker = Asker("max", "home", bound, "lab")
-    stored = StoredRow(1, call_row(7, call, result, _same, with_result=False), b"")
+    stored = StoredRow(1, call_row(7, call, result, None, _same), b"")
     assert as_table([stored], UTC)[1][3] == who
     assert (as_json(stored)["key"], as_json(stored)["claimed"]) == ("home", not bound)
     assert recorded_view(stored)["claimed"] is not bound
@@ -68,15 +70,18 @@ def test_a_row_says_whether_anybody_vouches_for_the_name(bound: bool, who: str) 
 def test_the_row_of_a_call_says_who_what_how_and_the_digest_of_the_result() -> None:
     result = CallToolResult(content=[TextContent(text="hello")], _meta={"a": 1})
     call = _ended({"text": "hi"}, result, how=HowDecided("rule", rule="notes"))
-    row = call_row(7, call, result, _same, with_result=False)
-    wire = {key: value for key, value in to_wire(result).items() if key != "meta"}
-    assert row.digest == hashlib.sha256(sorted_json(wire)).digest()
+    row = call_row(7, call, result, None, _same)
+    whole = json.dumps(to_wire(result), separators=(",", ":")).encode()
+    assert row.digest == blake3(whole).digest()
     assert row[:10] == (7, "call", "x-1", "lab", "max", "a", "echo", "succeeded", "rule", None)
     assert row.body == (
         '{"req_id":"r1","name":"a.echo","arguments":{"text":"hi"},"timeout":30,"rule":"notes","seconds":0.5,'
-        f'"bytes":{len(sorted_json(wire))},"key":"home","claimed":false}}'
+        f'"bytes":{len(whole)},"key":"home","claimed":false}}'
     )
-    assert '"text":"hello"' in call_row(7, call, result, _same, with_result=True).body
+    sent = '{"as it left": "ä"}'
+    row = call_row(7, call, result, sent, _same)
+    assert (row.digest, json.loads(row.body)["bytes"]) == (blake3(sent.encode()).digest(), len(sent) + 1)
+    assert '"text":"hello"' in call_row(7, call, result, None, _same, _same).body
 
 
 @pytest.mark.parametrize("code", [2**70, 4005, "4005"])
@@ -84,7 +89,7 @@ def test_a_code_that_an_mcp_server_writes_into_its_result_is_not_ours(code: obje
     result = CallToolResult(
         content=[TextContent(text="words of a stranger")], is_error=True, _meta={"error_code": code}
     )
-    row = call_row(7, _ended({}, result), result, _same, with_result=False)
+    row = call_row(7, _ended({}, result), result, None, _same)
     assert row.code is None and "stranger" not in row.body
 
 
@@ -158,6 +163,28 @@ def test_a_long_result_is_kept_up_to_its_own_limit() -> None:
     assert 63_000 < len(row.body) < 70_000
 
 
+def test_the_digest_is_of_the_text_that_was_sent() -> None:
+    result, written = CallToolResult(content=[TextContent(text="hello")]), Written()
+    call = _ended({}, result)
+    call.sent = Encoded('{"content":[]}')
+    Recorder(written, Redaction()).call_ended(call, result)  # type: ignore[arg-type]
+    (row,) = written.rows
+    assert (row.digest, json.loads(row.body)["bytes"]) == (blake3(b'{"content":[]}').digest(), 14)
+
+
+@pytest.mark.parametrize("before", [4090, 4096, 5110, 5120])
+def test_no_secret_is_left_where_a_long_argument_is_cut(before: int) -> None:
+    redaction, written = Redaction(), Written()
+    secret = "canary" * 50
+    redaction.learn_value("${input:key}", secret)
+    given = {"text": f"{'x ' * (before // 2)}{secret} ghp_{'a1' * 18} {'y' * 10**5}"}
+    recorder = Recorder(written, redaction)  # type: ignore[arg-type]
+    recorder.call_ended(_ended(given, result := CallToolResult(content=[])), result)
+    (row,) = written.rows
+    assert "canary" not in row.body and "a1a1" not in row.body
+    assert 4000 < len(row.body) < 4500
+
+
 class Written:
     """A writer that makes rows at once, and keeps them."""
 
@@ -174,7 +201,7 @@ def test_large_deep_and_odd_arguments_are_cut_and_never_fail() -> None:
         deep = [deep]
     for value in ("x" * 10**6, ["x"] * 10**5, {str(at): at for at in range(10**5)}, deep, 2**80, "\ud800"):
         result = CallToolResult(content=[TextContent(text="y")])
-        row = call_row(1, _ended({"value": value}, result), result, _same, with_result=True)
+        row = call_row(1, _ended({"value": value}, result), result, None, _same, _same)
         assert len(row.body) < 6000
     assert masked("x" * 100, _same, 18) == "xxxxxxxxxx… (100 characters)"
 
@@ -280,6 +307,41 @@ async def test_a_call_that_still_runs_is_in_the_file(tmp_path: Path) -> None:
         await call
     (ended,) = rows_of(file, kind="call")
     assert (ended.row.outcome, ended.body["cancelled_by"]) == ("cancelled", "terminal")
+
+
+_KILLED = """
+import asyncio, json, sys
+from pathlib import Path
+from a2c_smcp.computer import Computer
+from a2c_smcp.record.writer import RecordWriter
+
+async def main():
+    record = RecordWriter(Path(sys.argv[1]))
+    async with Computer("pc", mcp_servers=[json.loads(sys.argv[2])], record=record) as computer:
+        await computer.execute_tool("quick", "a.echo", {"text": "x"}, 30)
+        await computer.execute_tool("slow", "a.sleep", {"seconds": 600}, 600)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_computer_that_was_killed_shows_what_ran(tmp_path: Path) -> None:
+    file = tmp_path / "r.sqlite"
+    command = [sys.executable, "-c", _KILLED, str(file), json.dumps(server("a"))]
+    process = await asyncio.create_subprocess_exec(*command)
+    try:
+        await eventually(lambda: file.exists() and any(row.body["req_id"] == "slow" for row in _running(file)))
+    finally:
+        process.kill()
+        await process.wait()
+    assert checked(file).problems == ()
+    (slow,) = [row for row in _running(file) if row.body["req_id"] == "slow"]
+    assert (slow.row.tool, slow.body["arguments"]) == ("sleep", {"seconds": 600})
+    assert [row.body["req_id"] for row in rows_of(file, kind="call")] == ["quick"]
+
+
+def _running(file: Path) -> list[StoredRow]:
+    return rows_of(file, kind="running") if _begun(file) else []
 
 
 def _begun(file: Path) -> bool:

@@ -45,7 +45,7 @@ export function CallDetails({ call, level }) {
 
 /** What the record knows of a result that it does not have. */
 function resultText({ recorded, text }) {
-  const kept = t("calls.recorded", { bytes: recorded.bytes ?? "?", digest: recorded.sha256?.slice(0, 16) ?? "" });
+  const kept = t("calls.recorded", { bytes: recorded.bytes ?? "?", digest: recorded.digest?.slice(0, 23) ?? "" });
   if (recorded.reads) return t("calls.recorded.read", { count: recorded.reads });
   return text ? `${text} ${kept}` : kept;
 }
