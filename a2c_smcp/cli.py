@@ -321,7 +321,7 @@ class ServerRecordFlags:
     ] = None
     record_days: Annotated[float, typer.Option(min=0, help="Days that the record keeps; 0: no limit.")] = 90.0
     record_size: Annotated[int, typer.Option(min=0, metavar="MIB", help="Largest size of the record; 0: no limit.")] = (
-        256
+        1024
     )
 
 

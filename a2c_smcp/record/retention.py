@@ -14,8 +14,10 @@ class Retention:
 
     days: float = 90.0
     """0 for no limit."""
-    bytes: int = 256 * 2**20
-    """The largest size of the file; 0 for no limit."""
+    bytes: int = 2**30
+    """The largest size of the file; 0 for no limit. A small call takes 400 bytes, or twice that if it has a row for its
+    beginning.
+    """
     spare: int = 64 * 2**20
     """When the disk has fewer free bytes than this, the oldest rows make room for new ones."""
 

@@ -81,7 +81,7 @@ class ServerOptions:
     oidc_scopes: tuple[str, ...] = ()
     record: Path | None = None
     record_days: float = 90.0
-    record_size: int = 256
+    record_size: int = 1024
     """MiB."""
 
 

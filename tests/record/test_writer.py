@@ -12,7 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from mcp_types import CallToolResult, TextContent
 
+from a2c_smcp.computer.asker import Asker
+from a2c_smcp.computer.calls.log import LoggedCall
+from a2c_smcp.computer.recording.call_rows import call_row as row_of_call
+from a2c_smcp.computer.recording.call_rows import running_row
 from a2c_smcp.record.checking import removed_in_all
 from a2c_smcp.record.queries import RecordQuery
 from a2c_smcp.record.reading import reading
@@ -350,6 +355,25 @@ def test_a_hundred_thousand_calls_take_forty_megabytes_at_most(tmp_path: Path) -
 
 
 # --- retention
+
+
+def test_the_default_keeps_a_million_small_calls_even_if_each_has_a_row_for_its_beginning(tmp_path: Path) -> None:
+    asker, now = Asker("planner", "home", True, "office-1"), time.time()
+    call = LoggedCall(f"{7:032x}", asker, "files.read", {}, 30, now, 5.0, lambda: None)
+    call.id, call.server, call.tool, call.arguments = "abcd1234-100000", "files", "read", {"text": "x" * 100}
+    writer = RecordWriter(tmp_path / "r.sqlite", pace=RecordPace(gather=1.0))
+    for _ in range(2000):
+        writer.add(running_row, call, str)
+    told = threading.Event()
+    writer.when_written(lambda problem: told.set())
+    assert told.wait(60)
+    call.end(result := CallToolResult(content=[TextContent(text="x" * 100)]), 5.0123, 2**20)
+    for _ in range(2000):
+        writer.add(row_of_call, call, result, None, str)
+    writer.close(60)
+    rows = rows_of(tmp_path / "r.sqlite")
+    assert [sum(row.row.kind == kind for row in rows) for kind in ("running", "call")] == [2000, 2000]
+    assert 0.9 * Retention().bytes / ((tmp_path / "r.sqlite").stat().st_size / 2000) > 1_000_000
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ class RecordFlags:
     ] = True
     record_days: Annotated[float, typer.Option(min=0, help="Days that the record keeps; 0: no limit.")] = 90.0
     record_size: Annotated[int, typer.Option(min=0, metavar="MIB", help="Largest size of the record; 0: no limit.")] = (
-        256
+        1024
     )
     record_results: Annotated[
         bool, typer.Option("--record-results", help="Record what tools answer, too, not only its size and digest.")
