@@ -9,7 +9,7 @@ content: nobody hides a part of them on their way to an agent.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -296,10 +296,23 @@ _NAME_HINTS: Final = tuple(
 _USERINFO: Final = re.compile(r"(:(?:\\?/){2})[^\s/?#\\]+(@|…\Z)")
 
 
-#: Where to look if a text has this in it; `None` stands for values with names.
-_HINTED: Final = (
-    *((hint, shape) for shape in _SHAPES for hint in shape.hints),
-    *((hint, None) for hint in _NAME_HINTS),
+def _by_sign(hinted: Iterable[tuple[str, _SecretShape | None]]) -> dict[str, list[tuple[str, _SecretShape | None]]]:
+    groups: dict[str, list[tuple[str, _SecretShape | None]]] = {}
+    for hint, shape in hinted:
+        sign = next((sign for sign in "_-.:" if sign in hint), "" if hint.isascii() else hint)
+        groups.setdefault(sign, []).append((hint, shape))
+    return groups
+
+
+#: Where to look if a text has this in it; `None` stands for values with names. Most short texts have few of the signs
+#: by which they are grouped.
+_HINTED: Final = tuple(
+    _by_sign(
+        [
+            *((hint, shape) for shape in _SHAPES for hint in shape.hints),
+            *((hint, None) for hint in _NAME_HINTS),
+        ]
+    ).items()
 )
 
 
@@ -309,7 +322,8 @@ def secret_spans(text: str) -> list[tuple[int, int]]:
         return []
     lowered = text.lower()
     spans: list[tuple[int, int]] = []
-    for shape in dict.fromkeys([shape for hint, shape in _HINTED if hint in lowered]):
+    hinted = [pair for sign, pairs in _HINTED if sign in lowered for pair in pairs]
+    for shape in dict.fromkeys([shape for hint, shape in hinted if hint in lowered]):
         if shape is not None:
             spans += [_span(found) for found in shape.pattern.finditer(text) if shape.counts(found)]
             continue
