@@ -190,7 +190,10 @@ class RecordWriter:
         self._hurry.clear()
         self._is_awake = False
         try:
-            while self._make_rows():
+            is_done = False
+            while not is_done and self._make_rows():
+                # What was added since then is gathered for the next round.
+                is_done = not self._is_full(0)
                 if self._is_failing:
                     self._look(self._connected())  # old rows may make room
                 self._write()
