@@ -1,6 +1,6 @@
 """Made `form-1.sql`, the record of a release before form 2, with the code of that release.
 
-Run it in a checkout of commit 5a26a0a4 or before: `python make_old.py > form-1.sql`.
+Run it where `a2c_smcp.record.rows.FORM` is 1: `python make_old.py > form-1.sql`.
 """
 
 import sqlite3
