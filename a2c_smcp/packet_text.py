@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+import orjson
+
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.utils.json_sizes import nests_deeper
 from a2c_smcp.wire import Encoded, NotRepresentableError, Unacceptable, codec, written
@@ -96,19 +98,21 @@ def name_of(body: str) -> str | None:
 
 def encode_event(namespace: str, event: str, data: Any, ack_id: int | None = None) -> str:
     """The packet of an event with this payload. Raises `BadRequestError` for a payload that is not JSON."""
-    body = f"[{codec.dumps(event)},{data.text}]" if isinstance(data, Encoded) else written(event, [event, data])
-    return _encode(EVENT, namespace, ack_id, body)
+    if isinstance(data, Encoded):
+        body = f"[{codec.dumps(event)},{data.text}]"
+    else:
+        try:
+            body = orjson.dumps((event, data)).decode()
+        except TypeError:
+            body = written(event, [event, data])
+    return f"{EVENT}{namespace},{'' if ack_id is None else ack_id}{body}"
 
 
 def encode_ack(namespace: str, ack_id: int, args: Sequence[Any]) -> str:
     """The packet of an ack with these arguments. An `Encoded` argument must be the only one."""
     first = args[0] if args else None
     body = f"[{first.text}]" if isinstance(first, Encoded) else codec.dumps(args)
-    return _encode(ACK, namespace, ack_id, body)
-
-
-def _encode(packet_type: int, namespace: str, ack_id: int | None, body: str) -> str:
-    return f"{packet_type}{namespace},{'' if ack_id is None else ack_id}{body}"
+    return f"{ACK}{namespace},{ack_id}{body}"
 
 
 def refused_event(data: Any, error: BadRequestError) -> list[Any]:

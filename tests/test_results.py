@@ -1,5 +1,7 @@
 """Tool results between MCP and the wire."""
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -24,7 +26,7 @@ from a2c_smcp.errors import (
     ToolExecutionTimeoutError,
     ToolNotFoundError,
 )
-from a2c_smcp.results import cancelled_result, error_result, from_wire, to_wire, with_markers
+from a2c_smcp.results import cancelled_result, error_result, from_wire, text_result, to_wire, with_markers
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.wire import codec, parse_response
 
@@ -83,6 +85,34 @@ def test_the_wire_form_is_json_and_passes_validation() -> None:
 
 
 # --- from the wire
+
+
+@pytest.mark.parametrize("is_error", [False, True])
+@pytest.mark.parametrize("texts", [[], ["hi"], ["", "字", "a\nb"]])
+def test_texts_become_what_pydantic_makes_of_them(texts: list[str], is_error: bool) -> None:
+    known = {"_meta": None, "structuredContent": None, "isError": is_error}
+    slow = CallToolResult.model_validate({**known, "content": [{"type": "text", "text": text} for text in texts]})
+    fast = text_result(texts, is_error=is_error)
+    assert fast == slow
+    assert type(fast) is CallToolResult
+    for one, other in [(fast, slow), *zip(fast.content, slow.content, strict=True)]:
+        assert type(one) is type(other)
+        assert one.__dict__ == other.__dict__
+        assert one.model_fields_set == other.model_fields_set
+        assert (one.model_extra, one.__pydantic_private__) == (other.model_extra, other.__pydantic_private__)
+        assert repr(one) == repr(other)
+        assert one.model_dump(by_alias=True, exclude_unset=True) == other.model_dump(by_alias=True, exclude_unset=True)
+    assert pickle.loads(pickle.dumps(fast)) == copy.deepcopy(fast) == slow
+    assert with_markers(fast, {"k": 1}).meta == {"k": 1}
+
+
+def test_results_of_texts_share_nothing() -> None:
+    one, other = text_result(["a"], is_error=False), text_result(["a"], is_error=False)
+    one.content[0].meta = {"k": 1}
+    one.meta = {"k": 1}
+    one.structured_content = {}
+    assert other == text_result(["a"], is_error=False)
+    assert "annotations" not in other.content[0].model_fields_set
 
 
 def test_a_result_comes_back_as_it_was() -> None:

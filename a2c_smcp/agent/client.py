@@ -9,11 +9,11 @@ import inspect
 import logging
 import os
 import time
-import uuid
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 import anyio
@@ -42,6 +42,7 @@ from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCal
 from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.agent.waiting import News, wait_for_tools
 from a2c_smcp.dialects.call_times import approval_seconds
+from a2c_smcp.dialects.handshake import Dialect
 from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutError, RoomFullError, SMCPError
 from a2c_smcp.link.interface import Disconnected, Joined, KeySource, LinkEvent, LinkFactory, LinkOptions, Membership
 from a2c_smcp.link.transports import Way
@@ -81,8 +82,13 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _Read: TypeAlias = Callable[[Request, tuple[Any, ...]], _T]
+#: Reads the JSON of an ack.
+_Decode: TypeAlias = Callable[[Request, str, AnswerLimits], _T]
 
 _NO_OFFICE: Final = "join an office first"
+#: Contents that never have their bytes elsewhere.
+_TEXT_ONLY: Final = frozenset({"text"})
+_TYPE_OF: Final = attrgetter("type")
 
 
 class AsyncSMCPAgentClient(ResourceMethods, SkillMethods, TypedEvents):
@@ -394,9 +400,13 @@ class AsyncSMCPAgentClient(ResourceMethods, SkillMethods, TypedEvents):
         load_types()
         if questions is None:
             questions = () if on_question is None else QUESTION_MODES
+        deadlines = self._deadlines
+        if (dialect := self._link.server_dialect) is not Dialect.OURS:
+            deadlines = deadlines_at(dialect, deadlines)
+            approval_timeout = approval_seconds(dialect, approval_timeout)
         request = requests.tool_call(
             self._call(req_id),
-            deadlines_at(self._link.dialect, self._deadlines),
+            deadlines,
             computer,
             tool_name,
             params,
@@ -404,21 +414,25 @@ class AsyncSMCPAgentClient(ResourceMethods, SkillMethods, TypedEvents):
             progress=on_progress is not None,
             questions=questions,
             meta=meta,
-            approval_timeout=approval_seconds(self._link.dialect, approval_timeout),
+            approval_timeout=approval_timeout,
         )
-        async with AsyncExitStack() as listening:
-            if on_progress is not None:
-                await listening.enter_async_context(self._progress.listening(computer, request.req_id, on_progress))
-            if questions:
-                listening.enter_context(self._questions.listening(computer, request.req_id, on_question))
-            result = await self._filled(computer, await self._result(request))
+        if on_progress is None and not questions:
+            result = await self._result(request)
+        else:
+            async with AsyncExitStack() as listening:
+                if on_progress is not None:
+                    await listening.enter_async_context(self._progress.listening(computer, request.req_id, on_progress))
+                if questions:
+                    listening.enter_context(self._questions.listening(computer, request.req_id, on_question))
+                result = await self._result(request)
         if folder is None or result.is_error:
             return result
         return await saved_result(result, folder, partial(self.read_large_resource, computer), SaveBounds(timeout))
 
     async def _result(self, request: Request) -> "CallToolResult":
+        exchange = self._exchange if TRACING.spans is None else self._traced_exchange
         try:
-            return await self._ask(request, requests.read_result)
+            result = await exchange(request, requests.tool_result)
         except AnswerTooLargeError as error:
             return error_result(error)
         except asyncio.CancelledError:
@@ -430,6 +444,9 @@ class AsyncSMCPAgentClient(ResourceMethods, SkillMethods, TypedEvents):
             if isinstance(error, requests.UnansweredError):
                 return requests.timed_out(request)
             raise
+        if _TEXT_ONLY.issuperset(map(_TYPE_OF, result.content)):
+            return result
+        return await self._filled(request.data["computer"], result)
 
     async def cancel(self, req_id: str) -> None:
         """Cancel a tool call. It ends with a result that says so. An unknown `req_id` changes nothing."""
@@ -478,7 +495,7 @@ class AsyncSMCPAgentClient(ResourceMethods, SkillMethods, TypedEvents):
         """
         call = self._call()
         request = requests.get_finder(call, self._deadlines, computer, keywords, file_type, offset, limit)
-        return await self._ask(request, partial(requests.read_finder, dialect=self._link.dialect))
+        return await self._ask(request, partial(requests.read_finder, dialect=self._link.server_dialect))
 
     async def read_document_metadata(self, computer: str, uri: str) -> Any:
         """The fields of a document, as `DPEDocumentSummary` names them. Raises what `read_resource` raises."""
@@ -547,28 +564,32 @@ class AsyncSMCPAgentClient(ResourceMethods, SkillMethods, TypedEvents):
     # --- asking
 
     def _call(self, req_id: str | None = None) -> AgentCallData:
-        return {"agent": self.name, "req_id": req_id or uuid.uuid4().hex}
+        return {"agent": self.name, "req_id": req_id or os.urandom(16).hex()}
 
     async def _ask(self, request: Request, read: _Read[_T], cost: Cost | None = None) -> _T:
+        exchange = self._exchange if TRACING.spans is None else self._traced_exchange
+        return await exchange(request, partial(_read_within, read), cost)
+
+    async def _traced_exchange(self, request: Request, decode: _Decode[_T], cost: Cost | None = None) -> _T:
         if (spans := TRACING.spans) is None or not spans.is_traced(request.event):
-            return await self._exchange(request, read, cost)
+            return await self._exchange(request, decode, cost)
         with spans.asking(request.event, request.data) as (span, data):
-            answer = await self._exchange(replace(request, data=data), read, cost)
+            answer = await self._exchange(replace(request, data=data), decode, cost)
             if request.event == TOOL_CALL_EVENT and (code := requests.failure_of(answer)) is not None:
                 span.failed(code)
             return answer
 
-    async def _exchange(self, request: Request, read: _Read[_T], cost: Cost | None) -> _T:
+    async def _exchange(self, request: Request, decode: _Decode[_T], cost: Cost | None = None) -> _T:
         try:
             try:
                 body = await self._link.exchange(request.event, request.data, request.deadline)
             except RequestTimeoutError:
                 raise requests.UnansweredError(request) from None
             if cost is None:
-                return read(request, build_answer(request.event, body, self._limits))
+                return decode(request, body, self._limits)
             began = time.thread_time()
             try:
-                return read(request, build_answer(request.event, body, self._limits))
+                return decode(request, body, self._limits)
             finally:
                 cost.seconds, cost.size = time.thread_time() - began, len(body)
         except SMCPError as error:
@@ -589,7 +610,7 @@ class AsyncSMCPAgentClient(ResourceMethods, SkillMethods, TypedEvents):
             case Part.DOCUMENTS:
                 # The most that a computer gives at once.
                 request = requests.get_finder(call, deadlines, computer, None, None, 0, 1000)
-                read = partial(requests.read_finder, dialect=self._link.dialect)
+                read = partial(requests.read_finder, dialect=self._link.server_dialect)
                 return await self._ask(request, read, cost)
 
     # --- listening
@@ -668,6 +689,10 @@ class AsyncSMCPAgentClient(ResourceMethods, SkillMethods, TypedEvents):
 
     def _tell_updated(self, notice: ResourceUpdatedNotification) -> None:
         self._tell("resource_updated", notice)
+
+
+def _read_within(read: _Read[_T], request: Request, body: str, limits: AnswerLimits) -> _T:
+    return read(request, build_answer(request.event, body, limits))
 
 
 def _well_formed(data: Any) -> Any:

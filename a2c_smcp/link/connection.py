@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final
 
 import aiohttp
@@ -43,6 +44,9 @@ ANSWERED_ON: Final[ContextVar["Connection | None"]] = ContextVar("ANSWERED_ON", 
 _numbers: Final = itertools.count(1)
 _SCHEMES: Final = {"ws": "http", "wss": "https"}
 _MESSAGE: Final = str(MESSAGE)
+#: How an ack in our namespace begins, and where its JSON begins at the latest.
+_ACK_HERE: Final = f"{ACK}{SMCP_NAMESPACE},"
+_LONGEST_HEAD: Final = len(_ACK_HERE) + 20
 _PROBE: Final = f"{PING}probe"
 _PROBED: Final = f"{PONG}probe"
 _UPGRADE: Final = str(UPGRADE)
@@ -57,6 +61,9 @@ class Connection(socketio_internals.AsyncClient):
     """A python-socketio client of our namespace that connects once. `answer` returns what an event is acked with, or
     `None` for an ack without data. `take_ack` gets the id and the JSON of each ack that comes.
     """
+
+    max_message: int
+    """The largest message that may be sent here: a larger one would end the connection."""
 
     def __init__(
         self,
@@ -102,7 +109,7 @@ class Connection(socketio_internals.AsyncClient):
         """What the server speaks."""
         self.stamps = False
         """Whether the server writes into every request from whom it comes."""
-        self._max_message = max_message
+        self.max_message = max_message
         self.refusal: SMCPError | None = None
         """Why the server refused the connection."""
         self.on("connect_error", self._on_refused, namespace=SMCP_NAMESPACE)
@@ -114,12 +121,6 @@ class Connection(socketio_internals.AsyncClient):
         """Why a request or a websocket did not get through. The libraries only tell that it did not."""
         failure: Exception | None = self.eio.failure
         return failure
-
-    @property
-    def max_message(self) -> int:
-        """The largest message that may be sent here: a larger one would end the connection."""
-        most = self.eio.max_payload
-        return self._max_message if most is None else min(most, self._max_message)
 
     @property
     def is_answering(self) -> bool:
@@ -158,6 +159,20 @@ class Connection(socketio_internals.AsyncClient):
 
     def _take(self, text: str) -> bool:
         """Take a message, in the order of arrival; `False` leaves it to python-socketio."""
+        try:
+            if text.startswith(_ACK_HERE) and (at := text.find("[", len(_ACK_HERE), _LONGEST_HEAD)) > 0:
+                # By far the most messages. Its id is of ours, or the ack answers nothing.
+                number = text[len(_ACK_HERE) : at]
+                if number.isascii() and number.isdigit():
+                    self._take_ack(int(number), text[at:])
+                    return True
+            return self._take_packet(text)
+        except Exception as error:
+            # Servers may send anything. One message is lost, not the connection.
+            logger.warning("ignored a message that does not decode: %s: %s", type(error).__name__, error)
+            return True
+
+    def _take_packet(self, text: str) -> bool:
         head = read_head(text)
         if head.packet_type == CONNECT:
             self._greeted(head.namespace, codec.loads(head.body) if head.body else None)
@@ -173,6 +188,8 @@ class Connection(socketio_internals.AsyncClient):
         return True
 
     def _greeted(self, namespace: str | None, payload: object) -> None:
+        if self.eio.max_payload is not None:
+            self.max_message = min(self.max_message, self.eio.max_payload)
         if announces_ours(payload):
             self.dialect = Dialect.OURS
         if namespace == SMCP_NAMESPACE:
@@ -298,21 +315,13 @@ class _Engine(engineio_internals.AsyncClient):
         return True
 
     async def read_websocket(self) -> None:
-        self.ws = _Inbox(self.ws, self._take)
+        self.ws = _Inbox(self.ws, self.on_message)
         await super().read_websocket()
 
     async def receive(self, pkt: Packet) -> None:
-        if pkt.packet_type == MESSAGE and isinstance(pkt.data, str) and self._take(pkt.data):
+        if pkt.packet_type == MESSAGE and isinstance(pkt.data, str) and self.on_message(pkt.data):
             return
         await super().receive(pkt)
-
-    def _take(self, text: str) -> bool:
-        try:
-            return self.on_message(text)
-        except Exception as error:
-            # Servers may send anything. One message is lost, not the connection.
-            logger.warning("ignored a message that does not decode: %s: %s", type(error).__name__, error)
-            return True
 
 
 def posts(body: str, most: int | None) -> list[str]:
@@ -380,6 +389,8 @@ class _Inbox:
 
     def __init__(self, ws: aiohttp.ClientWebSocketResponse, take: Callable[[str], bool]) -> None:
         self._ws = ws
+        # The greeting has come by now.
+        self._receive = partial(aiohttp.ClientWebSocketResponse.receive, ws)
         self._take = take
         self.send_str = ws.send_str
         self.send_bytes = ws.send_bytes
@@ -387,7 +398,7 @@ class _Inbox:
 
     async def receive(self) -> aiohttp.WSMessage:
         while True:
-            message = await self._ws.receive()
+            message = await self._receive()
             text = message.data
             if not isinstance(text, str) or not text.startswith(_MESSAGE) or not self._take(text[1:]):
                 return message

@@ -162,7 +162,7 @@ class AnyLink(Protocol):
     def problem(self) -> SMCPError | None: ...
 
     @property
-    def dialect(self) -> Dialect:
+    def server_dialect(self) -> Dialect:
         """What the server speaks."""
 
     async def open(self) -> None: ...

@@ -170,7 +170,7 @@ class OfficeLink(ServerLink):
             "office_id": membership.office_id,
             "resume": self.resume,
         }
-        ack = await self._exchange(connection, JOIN_OFFICE_EVENT, request, self.options.membership_timeout)
+        ack = await self.exchange(JOIN_OFFICE_EVENT, request, self.options.membership_timeout, connection)
         _raise_refusal(tuple(read_ack(ack)))
 
     # --- staying in the office

@@ -35,14 +35,14 @@ from a2c_smcp.link.supervision import First, Supervisor
 from a2c_smcp.link.transports import Way
 from a2c_smcp.packet_text import encode_event, read_ack
 from a2c_smcp.relay.asks import Ask, AskTable
-from a2c_smcp.relay.futures import reject_lost, resolve
+from a2c_smcp.relay.futures import reject, reject_lost, resolve
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing
 from a2c_smcp.smcp import AUTHENTICATE_EVENT, MOVING_NOTIFICATION, SMCP_NAMESPACE, Moving
 from a2c_smcp.tracing.switch import TRACING
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, on_one_line, req_id_in_log
-from a2c_smcp.wire import Encoded, checked_size, codec, exceeds, parse
+from a2c_smcp.wire import PACKET_OVERHEAD, Encoded, checked_size, codec, exceeds, parse
 
 __all__ = ["ServerLink"]
 
@@ -74,13 +74,17 @@ class ServerLink:
         """How the client is connected, or was connected last."""
         self.problem: SMCPError | None = None
         """Why the last attempt to connect or to join failed, or why the connection ended; `None` when all is well."""
-        self._handlers = dict(handlers)
+        self._handlers = {**handlers, MOVING_NOTIFICATION: self._told_to_move}
         self._on_event = on_event
         self._refused = refused or (lambda _event, _data, error: error.payload())
         self._refusals = LimitedLog(logger, per_second=20)
         self._supervisor = Supervisor(self._supervise, "a2c-link")
+        self.server_dialect = Dialect.OURS
+        """What the server of the present connection speaks."""
         self._connection: Connection | None = None
         self._asks: AskTable[int, asyncio.Future[str]] = AskTable()
+        self._stuck: set[int] = set()
+        """The requests that were cancelled at their deadline, before they were sent."""
         self._retired = RetiredConnections(self._asks)
         self._cuts = 0
         """How many websockets in a row were cut soon after they connected. After three, `auto` polls."""
@@ -109,8 +113,8 @@ class ServerLink:
     @property
     def dialect(self) -> Dialect:
         """What the server speaks. In the task that answers a request, the server which sent that request."""
-        connection = ANSWERED_ON.get() or self._connection
-        return Dialect.OURS if connection is None else connection.dialect
+        connection = ANSWERED_ON.get()
+        return self.server_dialect if connection is None else connection.dialect
 
     @property
     def _office(self) -> str | None:
@@ -136,33 +140,54 @@ class ServerLink:
         come by the connection of this request. Raises `RequestTimeoutError`, `PayloadTooLargeError`, or
         `ConnectionLostError` at once when the connection drops.
         """
-        if over is None or over.dropped.done():
-            return tuple(read_ack(await self.exchange(event, data, timeout)))
-        return tuple(read_ack(await self._exchange(over, event, data, timeout)))
+        if over is not None and over.dropped.done():
+            over = None
+        return tuple(read_ack(await self.exchange(event, data, timeout, over)))
 
-    async def exchange(self, event: str, data: Any, timeout: float) -> str:
-        """Like `request`, but returns the JSON of the ack. `data` may be `Encoded`."""
-        if self._connection is None:
+    async def exchange(self, event: str, data: Any, timeout: float, over: Connection | None = None) -> str:
+        """Like `request`, but returns the JSON of the ack. `data` may be `Encoded`; `over` must not have dropped."""
+        connection, loop, task = over or self._connection, self._supervisor.loop, asyncio.current_task()
+        if connection is None or loop is not asyncio.get_running_loop():
             self._supervisor.check_loop()
             raise ConnectionLostError("not connected to the server")
-        return await self._exchange(self._connection, event, data, timeout)
-
-    async def _exchange(self, connection: Connection, event: str, data: Any, timeout: float) -> str:
-        answered: asyncio.Future[str] = self._supervisor.check_loop().create_future()
+        answered: asyncio.Future[str] = loop.create_future()
         ask = Ask(next(_ack_ids), answered, target=connection.name)
         text = encode_event(SMCP_NAMESPACE, event, data, ask.id)
-        if exceeds(text, connection.max_message):
+        # A character has four bytes at most, and Engine.IO adds one.
+        if len(text) * 4 + 4 > connection.max_message and exceeds(text, connection.max_message):
             raise PayloadTooLargeError(f"{event} has more than {connection.max_message} bytes")
+        assert task is not None
+        cancelling = task.cancelling()
         self._asks.ask(ask)
+        # `asyncio.timeout` would cost more than everything else here.
+        timer = loop.call_later(timeout, self._too_late, ask, task, event, timeout)
         try:
-            async with asyncio.timeout(timeout):
-                await connection.send_text(text)
-                return await answered
-        except TimeoutError:
-            self._asks.late(ask.id)
-            raise RequestTimeoutError(f"the server did not answer {event} within {timeout:g} s") from None
-        finally:
+            await connection.send_text(text)
+            ask.was_sent = True
+            return await answered
+        except BaseException as error:
             self._asks.withdraw(ask.id)
+            if answered.done() and not answered.cancelled():
+                answered.exception()  # asyncio complains of an exception that nobody looks at
+            if ask.id in self._stuck:
+                self._stuck.discard(ask.id)
+                if isinstance(error, asyncio.CancelledError) and task.uncancel() <= cancelling:
+                    raise RequestTimeoutError(f"the server did not take {event} within {timeout:g} s") from None
+            raise
+        finally:
+            timer.cancel()
+
+    def _too_late(
+        self, ask: Ask[int, asyncio.Future[str]], task: asyncio.Task[Any], event: str, timeout: float
+    ) -> None:
+        """The deadline of a request has passed."""
+        if ask.was_sent:
+            late = RequestTimeoutError(f"the server did not answer {event} within {timeout:g} s")
+            reject(self._asks, ask.id, late)
+        else:
+            # It waits until there is room in the transport.
+            self._stuck.add(ask.id)
+            task.cancel()
 
     async def send(self, event: str, data: Any, over: Connection | None = None) -> None:
         """Send an event that nobody answers, with `over` as in `request`. Without a connection it is lost."""
@@ -173,32 +198,33 @@ class ServerLink:
     # --- answering
 
     async def _dispatch(self, event: object, args: tuple[Any, ...]) -> Any:
-        req_id = req_id_in_log(args[0] if args else None)
+        data = args[0] if len(args) == 1 else None
         try:
             if not isinstance(event, str):
                 raise BadRequestError("an event's name must be text")
-            if event == MOVING_NOTIFICATION:
-                return self._told_to_move(args[0] if len(args) == 1 else None)
             if (handler := self._handlers.get(event)) is None:
                 raise BadRequestError(f"unknown event {event[:100]!r}")
-            data = args[0] if len(args) == 1 else None
             spans = TRACING.spans
             reply = await (handler(data) if spans is None else spans.answering(event, data, handler))
             if reply is None:
                 return None
             encoded = reply if isinstance(reply, Encoded) else Encoded(codec.dumps(reply))
-            checked_size(f"the reply to {event}", encoded.text, self.max_message)
+            # A character has four bytes at most.
+            if len(encoded.text) * 4 + PACKET_OVERHEAD > (most := self.max_message):
+                checked_size(f"the reply to {event}", encoded.text, most)
             return encoded
         except SMCPError as error:
+            req_id = req_id_in_log(args[0] if args else None)
             self._refusals.warn(_ASKED, "refused %s, req_id %s: %s", in_log(event), req_id, on_one_line(error))
             return self._refused(event, args[0] if args else None, error)
         except Exception:
             # The last boundary: python-socketio sends no ack when a handler raises, and the caller would wait for ever.
+            req_id = req_id_in_log(args[0] if args else None)
             self._refusals.exception(_ASKED, "failed to handle %s, req_id %s", in_log(event), req_id)
             failure = InternalError("this client failed to handle the request; its log says why")
             return self._refused(event, args[0] if args else None, failure)
 
-    def _told_to_move(self, data: Any) -> None:
+    async def _told_to_move(self, data: Any) -> None:
         request: Moving = parse(MOVING_NOTIFICATION, data)
         connection = ANSWERED_ON.get()
         if connection is not None and not connection.told_to_move.done():
@@ -249,9 +275,13 @@ class ServerLink:
             await self._disconnect("closed by this side", final=True)
 
     async def _connect(self) -> Connection:
-        self._connection, self.way = await self._new_connection()
-        logger.info("connected to %s: %s", shown_url(self.options.url), self.way)
-        return self._connection
+        connection, way = await self._new_connection()
+        self._use(connection, way)
+        logger.info("connected to %s: %s", shown_url(self.options.url), way)
+        return connection
+
+    def _use(self, connection: Connection, way: Way) -> None:
+        self._connection, self.way, self.server_dialect = connection, way, connection.dialect
 
     async def _new_connection(self) -> tuple[Connection, Way]:
         make = partial(
@@ -292,7 +322,7 @@ class ServerLink:
 
     async def _authenticate(self, connection: Connection, token: str) -> SMCPError | None:
         """Show a new token. Returns why it is refused."""
-        ack = await self._exchange(connection, AUTHENTICATE_EVENT, {"token": token}, self.options.membership_timeout)
+        ack = await self.exchange(AUTHENTICATE_EVENT, {"token": token}, self.options.membership_timeout, connection)
         args = read_ack(ack)
         return error_from_payload(args[0]) if args else None
 
@@ -313,7 +343,7 @@ class ServerLink:
                 failures += 1
                 pause = backoff(failures, *self.options.backoff) * random.uniform(0.5, 1.0)
                 continue
-            self._connection, self.way = connection, way
+            self._use(connection, way)
             self._retired.add(old, until + MOVING.after)
             logger.info("moved to another server process: %s", way)
             return connection
@@ -332,7 +362,7 @@ class ServerLink:
         """Take along what the server knows of this client by its connection."""
 
     async def _disconnect(self, reason: str, *, final: bool = False) -> None:
-        connection, self._connection = self._connection, None
+        connection, self._connection, self.server_dialect = self._connection, None, Dialect.OURS
         if connection is None:
             return
         self.problem = ConnectionLostError(f"the connection to the server was lost: {reason}")

@@ -25,7 +25,8 @@ class Supervisor:
         self._work = work
         self._name = name
         self._task: asyncio.Task[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """Where the work runs, or ran last."""
 
     @property
     def is_running(self) -> bool:
@@ -62,13 +63,13 @@ class Supervisor:
     def check_loop(self) -> asyncio.AbstractEventLoop:
         """The running loop. Raises `RuntimeError` if the work runs in another one."""
         loop = asyncio.get_running_loop()
-        if self._loop is not None and self._loop is not loop:
+        if self.loop is not None and self.loop is not loop:
             raise RuntimeError("this client was opened in another event loop; use it there")
         return loop
 
     def _start(self) -> First:
-        self._loop = asyncio.get_running_loop()
-        first: First = self._loop.create_future()
+        self.loop = asyncio.get_running_loop()
+        first: First = self.loop.create_future()
         self._task = asyncio.create_task(self._run(first), name=self._name)
         return first
 

@@ -122,15 +122,20 @@ class AskTable(Generic[K, W]):
         """Take an ask out; returns `None` if it had ended before."""
         if (ask := self._asks.pop(ask_id, None)) is None:
             return None
+        parties: tuple[tuple[dict[Any, dict[Ask[K, W], None]], Hashable], ...] = (
+            (self._callers, ask.caller),
+            (self._targets, ask.target),
+            (self._topics, ask.topic),
+        )
+        for index, key in parties:
+            if (filed := index.get(key)) is not None:
+                del filed[ask]
+                if not filed:
+                    del index[key]
         if ask.caller:
-            _take_out(self._callers, ask.caller, ask)
             self._weights[ask.caller] -= ask.weight
             if ask.caller not in self._callers:
                 del self._weights[ask.caller]
-        if ask.target:
-            _take_out(self._targets, ask.target, ask)
-        if ask.topic is not None:
-            _take_out(self._topics, ask.topic, ask)
         return ask
 
     # The four ways in which one ask ends. They differ in what the adapter does next.
@@ -179,10 +184,3 @@ class AskTable(Generic[K, W]):
         self._topics.clear()
         self._weights.clear()
         return asks
-
-
-def _take_out(index: dict[Any, dict[Any, None]], key: Hashable, ask: Any) -> None:
-    filed = index[key]
-    del filed[ask]
-    if not filed:
-        del index[key]

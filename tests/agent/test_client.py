@@ -105,10 +105,10 @@ async def test_an_office_that_cannot_be_listed_is_listed_later(
     agent = await make_agent(join=False)
     exchange, refusals = agent._link.exchange, [NotFoundError("not now")]
 
-    async def refuse_once(event: str, data: Any, timeout: float) -> str:
+    async def refuse_once(event: str, *given: Any) -> str:
         if event == LIST_ROOM_EVENT and refusals:
             return json.dumps([refusals.pop().payload()])
-        return str(await exchange(event, data, timeout))
+        return str(await exchange(event, *given))
 
     monkeypatch.setattr(agent._link, "exchange", refuse_once)
     await agent.join_office(office)

@@ -1,13 +1,16 @@
 """What an agent sends, and how it reads what comes back."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from a2c_smcp.agent import requests
+from a2c_smcp.agent.bounds import AnswerLimits, build_answer
 from a2c_smcp.agent.requests import Deadlines, NotSupportedError, Request
 from a2c_smcp.errors import BadRequestError, InvalidDPEURIError, NotFoundError, SMCPError, ToolNotFoundError
 from a2c_smcp.smcp import AgentCallData, SessionInfo, SMCPTool
+from a2c_smcp.wire import codec
 
 CALL: AgentCallData = {"agent": "ada", "req_id": "r1"}
 DEADLINES = Deadlines()
@@ -159,6 +162,75 @@ def test_a_missing_tool_may_still_come() -> None:
     assert read(meta={"starting": ["demo"]}) == [], "what a tool says of itself"
     starting = ToolNotFoundError("greet", ["demo"])
     assert requests.still_starting(requests.read_result(TOOL_CALL, (starting.payload(),))) == ["demo"]
+
+
+_TEXTS: list[Any] = [{"type": "text", "text": "a"}, {"text": "字", "type": "text"}]
+_ANSWERS: list[Any] = [
+    [{"content": _TEXTS}],
+    [{"req_id": "r1", "meta": None, "content": _TEXTS, "structuredContent": None, "isError": True}],
+    [{"content": [], "isError": False}],
+    [{"content": _TEXTS, "isError": None}],
+    [{"content": _TEXTS, "isError": "yes"}],
+    [{"content": _TEXTS, "isError": 1}],
+    [{"content": _TEXTS, "req_id": "r2"}],
+    [{"content": _TEXTS, "req_id": None}],
+    [{"content": _TEXTS, "req_id": 7}],
+    [{"content": _TEXTS, "meta": {"a": 1}}],
+    [{"content": _TEXTS, "_meta": {"a": 1}}],
+    [{"content": _TEXTS, "structuredContent": {"a": 1}}],
+    [{"content": _TEXTS, "structuredContent": [1]}],
+    [{"content": _TEXTS, "more": 1}],
+    [{"content": _TEXTS, "error": "broken"}],
+    [{"content": _TEXTS, "code": 404, "message": "nobody"}],
+    [{"content": _TEXTS}, {"content": []}],
+    [{"content": [{"type": "text", "text": "a", "annotations": None}]}],
+    [{"content": [{"type": "text", "text": "a", "_meta": {"k": 1}}]}],
+    [{"content": [{"type": "text", "text": 5}]}],
+    [{"content": [{"type": "text"}]}],
+    [{"content": [{"text": "a"}]}],
+    [{"content": [{"type": "image", "data": "AA==", "mimeType": "image/png"}]}],
+    [{"content": [*_TEXTS, {"type": "image", "data": "AA==", "mimeType": "image/png"}]}],
+    [{"content": [{"type": "new", "text": "a"}]}],
+    [{"content": ["a"]}],
+    [{"content": {"type": "text", "text": "a"}}],
+    [{"content": "a"}],
+    [{"content": None}],
+    [{"content": [_TEXTS[0]] * 11}],
+    [{"content": [_TEXTS[0]] * 200}],
+    [{"content": [{"type": "text", "text": "[{" * 3000}]}],
+    [{}],
+    [],
+    [None],
+    {"content": _TEXTS},
+]
+_ODD_TEXTS = [
+    "",
+    "[",
+    '[{"content":[{"type":"text","text":"\\ud800"}]}]',
+    '[{"content":[{"type":"text","text":"\\ud83d\\ude00"}]}]',
+    '[{"content":[{"type":"text","text":"a","text":"b"}],"content":[]}]',
+    '[{"content":[{"type":"image","type":"text","text":"a"}]}]',
+    ' [ { "content" : [ { "type" : "text" , "text" : "a" } ] } ] ',
+    '[{"content":[{"type":"text","text":"a"}],"isError":NaN}]',
+    '[{"content":[{"type":"text","text":"a"}]}] more',
+    "[" * 5000,
+]
+
+
+@pytest.mark.parametrize("body", [*map(codec.dumps, _ANSWERS), *_ODD_TEXTS])
+@pytest.mark.parametrize("limits", [AnswerLimits(), AnswerLimits(items=10, nested=10, values=1000)])
+def test_the_short_way_to_a_result_of_texts_reads_what_the_long_way_reads(body: str, limits: AnswerLimits) -> None:
+    def read(how: Callable[[], Any]) -> Any:
+        try:
+            result = how()
+        except SMCPError as error:
+            return type(error), error.message, error.details
+        return result.model_dump(by_alias=True, exclude_unset=True), repr(result)
+
+    def long() -> Any:
+        return requests.read_result(TOOL_CALL, build_answer(TOOL_CALL.event, body, limits))
+
+    assert read(lambda: requests.tool_result(TOOL_CALL, body, limits)) == read(long)
 
 
 def test_a_call_that_nobody_answered_is_a_timeout() -> None:

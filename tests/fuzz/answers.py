@@ -133,7 +133,7 @@ class HostileLink(OfficeLink):
     async def leave(self) -> None:
         self.membership = None
 
-    async def exchange(self, event: str, data: Any, timeout: float) -> str:
+    async def exchange(self, event: str, data: Any, timeout: float, over: object = None) -> str:
         await asyncio.sleep(0)
         if data.get("computer") == "evil":
             return answer(self.source, event)

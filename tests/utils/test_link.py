@@ -746,6 +746,48 @@ async def test_an_ack_that_comes_late_answers_no_other_request(transport: str) -
         assert await now == ("right",)
 
 
+@asynccontextmanager
+async def deaf() -> AsyncIterator[str]:
+    """A server that greets, and then reads nothing any more."""
+    greeting = {"sid": "s", "upgrades": [], "pingInterval": 60000, "pingTimeout": 60000, "maxPayload": 2**26}
+
+    async def socket(request: web.Request) -> web.StreamResponse:
+        answer = web.WebSocketResponse()
+        await answer.prepare(request)
+        await answer.send_str("0" + json.dumps(greeting))
+        await answer.receive()
+        assert request.transport is not None
+        request.transport.pause_reading()
+        await answer.send_str('40/smcp,{"sid":"t"}')
+        await asyncio.sleep(60)
+        return answer
+
+    async with serving(socket) as url:
+        yield url
+
+
+async def test_a_request_has_its_deadline_although_the_server_does_not_read_it(transport: str) -> None:
+    if transport == "polling":
+        pytest.skip("by polling a message waits in a queue until it is posted")
+    large = {"text": "x" * 30_000_000}  # the buffers of the system do not hold it
+    async with deaf() as url, OfficeLink(options(url, transport, max_message=2**26), {}) as link:
+        patient = asyncio.create_task(link.request("ask", {}, 60))
+        with anyio.fail_after(30), pytest.raises(RequestTimeoutError, match="did not take ask within"):
+            await link.request("ask", large, 0.3)
+        assert not link._stuck
+        task = asyncio.current_task()
+        assert task is not None
+        assert not task.cancelling()
+        waiting = asyncio.create_task(link.request("ask", large, 60))
+        await asyncio.sleep(0.1)
+        waiting.cancel()
+        with anyio.fail_after(30), pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert not patient.done()
+        assert len(link._asks) == 1
+        patient.cancel()
+
+
 async def test_closing_ends_an_open_that_still_waits(transport: str) -> None:
     called = asyncio.Event()
 

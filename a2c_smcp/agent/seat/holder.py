@@ -213,7 +213,7 @@ class Holder:
             self._is_in_office.clear()
         match event:
             case Connected(way=way):
-                self._say(connected=True, way=way, dialect=self._link.dialect, reason="")
+                self._say(connected=True, way=way, dialect=self._link.server_dialect, reason="")
             case Disconnected(reason=reason, final=final):
                 self._subscriptions.forget()
                 self._say(connected=False, joined=False, reason=reason)

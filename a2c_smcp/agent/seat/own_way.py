@@ -49,8 +49,8 @@ class OwnWay:
         return self._link.way if self._link is not None else None
 
     @property
-    def dialect(self) -> Dialect:
-        return self._link.dialect if self._link is not None else Dialect.OURS
+    def server_dialect(self) -> Dialect:
+        return self._link.server_dialect if self._link is not None else Dialect.OURS
 
     @property
     def problem(self) -> SMCPError | None:

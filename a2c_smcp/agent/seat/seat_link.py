@@ -142,8 +142,8 @@ class SeatLink:
         return self._own.way if self._own.is_used else self._state.way
 
     @property
-    def dialect(self) -> Dialect:
-        return self._own.dialect if self._own.is_used else self._state.dialect
+    def server_dialect(self) -> Dialect:
+        return self._own.server_dialect if self._own.is_used else self._state.dialect
 
     @property
     def problem(self) -> SMCPError | None:
