@@ -93,10 +93,17 @@ def load_types() -> None:
 
 def to_wire(result: "CallToolResult") -> CallToolRet:
     """The result as the ack of `client:tool_call`."""
+    content: list[dict[str, Any]] = []
+    for item in result.content:
+        if item.type == "text" and item.annotations is None and item.meta is None:
+            content.append({"type": "text", "text": item.text})  # as pydantic writes it, in a tenth of the time
+        else:
+            content.append(item.model_dump(mode="json", by_alias=True, exclude_none=True))
+    structured = result.structured_content
     return {
         "meta": dict(result.meta) if result.meta else None,
-        "content": [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in result.content],
-        "structuredContent": structured_object(result.structured_content),
+        "content": content,
+        "structuredContent": structured if structured is None else structured_object(structured),
         "isError": result.is_error,
     }
 

@@ -32,6 +32,7 @@ __all__ = [
     "call_times",
     "checked_size",
     "codec",
+    "encoded",
     "exceeds",
     "has_escaped_surrogate",
     "parse",
@@ -140,9 +141,12 @@ def parse(event: str, data: Any, *, max_timeout: int = DEFAULT_MAX_TIMEOUT) -> A
     fields = REQUEST_FIELDS.get(event)
     if fields is None:
         raise BadRequestError(f"unknown event {event[:100]!r}")
-    _check_object(event, data)
+    if type(data) is not dict:
+        _check_object(event, data)
     if event == TOOL_CALL_EVENT and "timeout" in data:
-        data = {**data, **call_times(data, max_timeout)}
+        timeout = data["timeout"]
+        if type(timeout) is not int or not 0 < timeout <= max_timeout or "approval_timeout" in data:
+            data = {**data, **call_times(data, max_timeout)}
     try:
         return msgspec.convert(data, EVENTS[event].request)
     except (msgspec.ValidationError, UnicodeEncodeError):
@@ -329,10 +333,22 @@ def written(event: str, value: Any) -> str:
 class Encoded:
     """Text that is already JSON, and is sent as it is."""
 
-    __slots__ = ("text",)
+    __slots__ = ("size", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, size: int = -1) -> None:
         self.text = text
+        self.size = size
+        """How many bytes it has as UTF-8; -1 if nobody has looked."""
+
+
+def encoded(value: Any) -> Encoded:
+    """A value as JSON, with its size: before the text becomes text, it costs nothing."""
+    try:
+        data = orjson.dumps(value)
+    except TypeError:
+        text = _standard_dumps(value)
+        return Encoded(text, size_of(text))
+    return Encoded(data.decode(), len(data))
 
 
 def size_of(text: str) -> int:

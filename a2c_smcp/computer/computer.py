@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Self
 import anyio
 from mcp_types import CallToolResult, ReadResourceResult
 
-from a2c_smcp.computer.asker import Asker
-from a2c_smcp.computer.calls.log import CallLog, EndedCall, RunningCall
+from a2c_smcp.computer.asker import ASKER, Asker
+from a2c_smcp.computer.calls.log import CallLog, EndedCall, LoggedCall, RunningCall
 from a2c_smcp.computer.calls.progress import OnProgress
+from a2c_smcp.computer.calls.time_limits import TimeLimits
 from a2c_smcp.computer.calls.tool_calls import ToolCalls
 from a2c_smcp.computer.decisions.book import (
     CALLBACK,
@@ -202,7 +203,7 @@ class Computer:
         )
         self._read_seconds = resource_timings.read
         definitions = ToolDefinitions(running)
-        self._calls = ToolCalls(
+        self.tool_calls = ToolCalls(
             self._manager,
             self.decisions,
             self._events,
@@ -212,6 +213,7 @@ class Computer:
             self.shared.remember_links,
             self._recorder,
         )
+        """Runs calls for those who keep a record and limits of their own, such as `SMCPComputerClient`."""
         self._marks = ToolMarks(self._manager.serving, definitions, self.decisions)
         self._shown_config = self._configs()
         self.inputs.subscribe(self._input_changed)
@@ -555,12 +557,12 @@ class Computer:
         no key is bound to the agent's name.
         """
         asker = Asker(agent, key, bool(agent) and not claimed, office) if agent or office or key else None
-        return await self._calls.test_rules(self._manager.validate_tool_call(tool_name), params, asker)
+        return await self.tool_calls.test_rules(self._manager.validate_tool_call(tool_name), params, asker)
 
     def ruled_tool(self, tool_name: TOOL_NAME) -> tuple[RuledTool, ToolDefinition]:
         """A tool as rules see it, and as a person is shown it. Raises as a call does if there is no such tool."""
         tool = self._manager.validate_tool_call(tool_name)
-        return self._calls.as_ruled(tool), self._calls.definition(tool)
+        return self.tool_calls.as_ruled(tool), self.tool_calls.definition(tool)
 
     def sleeping_rules(self) -> frozenset[str]:
         """The ids of the rules that hold for a tool that has changed since they were made."""
@@ -627,16 +629,19 @@ class Computer:
         names the place where a person made or confirmed this call already. `meta` becomes the `_meta` of the MCP
         request, without MCP's own keys.
         """
-        return await self._calls.execute(
-            req_id, tool_name, params, timeout, on_progress, confirmed_by, meta, approval_timeout
+        limits = TimeLimits(timeout, approval_timeout)
+        call = LoggedCall(
+            *(req_id, ASKER.get(None), tool_name, dict(params), timeout, time.time(), limits.began, limits.cancel),
+            *(confirmed_by, None, limits.tool_ends),
         )
+        return await self.tool_calls.run(call, limits, on_progress, meta)
 
     def cancel_call(self, call_id: str, *, by: str | None = None) -> bool:
         """Cancel one of the `running_calls` by its id. Returns whether it was still running.
 
         Its caller gets a result with `a2c_cancelled` in its `meta`. `by` names the place where a person did this.
         """
-        return self._calls.cancel(call_id, by)
+        return self.tool_calls.cancel(call_id, by)
 
 
 def _as_written(config: MCPServerConfig | dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ The server passes the text of a request on and does not decode it. So the mark i
 `server.own_fields`. Computers of other releases ignore it.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 __all__ = ["MARK", "MARK_FIELD", "is_marked"]
@@ -15,4 +14,4 @@ MARK: Final = "0.4"
 
 def is_marked(request: object) -> bool:
     """Whether a request comes from an agent of 0.4 at a server of ours."""
-    return isinstance(request, Mapping) and request.get(MARK_FIELD) == MARK
+    return isinstance(request, dict) and request.get(MARK_FIELD) == MARK

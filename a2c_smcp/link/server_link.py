@@ -208,6 +208,8 @@ class ServerLink:
             reply = await (handler(data) if spans is None else spans.answering(event, data, handler))
             if reply is None:
                 return None
+            if isinstance(reply, Encoded) and reply.size >= 0:
+                return reply  # whoever looked at its size has answered for it
             encoded = reply if isinstance(reply, Encoded) else Encoded(codec.dumps(reply))
             # A character has four bytes at most.
             if len(encoded.text) * 4 + PACKET_OVERHEAD > (most := self.max_message):

@@ -45,11 +45,15 @@ class BoundedDict(Generic[K, V]):
         kept = self._kept.get(key)
         return None if kept is None else kept[0]
 
-    def put(self, key: K, value: V, now: float = 0.0) -> list[tuple[K, V]]:
-        """Add an entry as the newest one; an older entry with its key is replaced. Returns the forgotten entries."""
+    def put(self, key: K, value: V, now: float = 0.0, weight: int = 0) -> list[tuple[K, V]]:
+        """Add an entry as the newest one; an older entry with its key is replaced. Returns the forgotten entries.
+
+        The entry has this `weight` unless there is a function to weigh it.
+        """
         if key in self._kept:
             self.pop(key)
-        weight = 0 if self._weigh is None else self._weigh(value)
+        if self._weigh is not None:
+            weight = self._weigh(value)
         self._kept[key] = (value, weight, now)
         self.weight += weight
         forgotten = []

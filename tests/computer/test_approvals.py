@@ -10,7 +10,6 @@ from a2c_smcp.computer.decisions.approvals import (
     approve,
     approve_resolution,
     decided_at,
-    decided_before,
 )
 from a2c_smcp.computer.decisions.book import Declined, Outcome, Resolution, resolution_by
 from a2c_smcp.computer.mcp_clients.model import ToolMeta
@@ -100,7 +99,8 @@ DENY, ALLOW, ASK = (
 def test_a_call_that_needs_no_question_says_what_decided_it(
     meta: ToolMeta | None, confirmed_by: str | None, verdict: RuleVerdict | None, how: HowDecided
 ) -> None:
-    assert decided_before(meta, confirmed_by=confirmed_by, verdict=verdict) == how
+    approval = approve(meta, can_ask=False, is_allowed=True, verdict=verdict, confirmed_by=confirmed_by)
+    assert not isinstance(approval, AskPerson) and approval.how == how
 
 
 @pytest.mark.parametrize("meta", [None, ToolMeta(auto_apply=True)])

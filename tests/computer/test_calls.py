@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.calls.memory import CallKey, CallMemory, Finished, New, Running
+from a2c_smcp.computer.calls.memory import NEW, RAN, CallKey, CallMemory, Finished, Running
 from a2c_smcp.errors import BadRequestError, TooManyRequestsError
 
 KEY = CallKey("office", "ann", True, "agent", "req-1")
@@ -28,12 +28,12 @@ def running(memory: Memory, call: CallKey) -> list[str]:
 
 
 def run(memory: Memory, call: CallKey, now: float = 0.0, size: int = 1) -> None:
-    assert admit(memory, call, now) == New()
+    assert admit(memory, call, now) == NEW
     memory.finish(call, f"result of {call.req_id}", size, now)
 
 
 def test_a_first_request_is_new() -> None:
-    assert admit(Memory()) == New()
+    assert admit(Memory()) == NEW
 
 
 def test_a_repeat_of_a_running_call_gets_the_entry_of_the_first() -> None:
@@ -67,11 +67,23 @@ def test_the_order_of_the_params_makes_no_other_call() -> None:
     assert admit(memory, b=[{"d": 3, "c": 2}], a=1) == Running("entry")
 
 
-def test_one_is_not_true() -> None:
+@pytest.mark.parametrize(
+    ("one", "other"), [(1, True), (1, 1.0), (-1, -2), (0, 2**61 - 1), ("1", 1), (None, ""), ("a", ["a"])]
+)
+def test_values_that_are_hashed_or_compared_alike_are_not_the_same(one: Any, other: Any) -> None:
     memory = Memory()
-    admit(memory, a=1)
+    admit(memory, a=one)
     with pytest.raises(BadRequestError):
-        admit(memory, a=True)
+        admit(memory, a=other)
+
+
+def test_texts_under_other_names_are_not_the_same() -> None:
+    memory = Memory()
+    admit(memory, a="x", b="y")
+    assert admit(memory, b="y", a="x") == Running("entry")
+    for other in ({"a": "y", "b": "x"}, {"a": "x"}, {"a": "x", "b": "y", "c": ""}):
+        with pytest.raises(BadRequestError):
+            memory.admit(KEY, "t", other, "entry", 0)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +93,7 @@ def test_one_is_not_true() -> None:
 def test_who_asks_and_the_ids_tell_calls_apart(other: dict[str, Any]) -> None:
     memory = Memory()
     run(memory, KEY)
-    assert admit(memory, KEY._replace(**other)) == New()
+    assert admit(memory, KEY._replace(**other)) == NEW
 
 
 def test_a_result_is_remembered_for_five_minutes_after_it_came() -> None:
@@ -89,7 +101,7 @@ def test_a_result_is_remembered_for_five_minutes_after_it_came() -> None:
     admit(memory, now=0)
     memory.finish(KEY, "result", 1, 1000)
     assert admit(memory, now=1299.9) == Finished("result")
-    assert admit(memory, now=1300.1) == New()
+    assert admit(memory, now=1300.1) == NEW
 
 
 def test_a_running_call_is_remembered_however_long_it_runs() -> None:
@@ -98,35 +110,60 @@ def test_a_running_call_is_remembered_however_long_it_runs() -> None:
     assert admit(memory, now=100_000) == Running("entry")
 
 
-def test_256_results_are_remembered_and_the_oldest_goes_first() -> None:
+def test_256_results_are_remembered_and_of_older_ones_that_they_have_run() -> None:
     memory = Memory()
     for number in range(256 + 1):
         run(memory, key(number))
     assert admit(memory, key(1)) == Finished("result of req-1")
-    assert admit(memory, key(0)) == New()
+    assert admit(memory, key(0)) is RAN
 
 
-def test_64_mib_are_remembered_in_all() -> None:
+def test_16_mib_are_remembered_in_all() -> None:
     memory = Memory()
-    run(memory, key(0), size=32 * 1024 * 1024 - AROUND)
-    run(memory, key(1), size=32 * 1024 * 1024 - AROUND)
+    run(memory, key(0), size=8 * 1024 * 1024 - AROUND)
+    run(memory, key(1), size=8 * 1024 * 1024 - AROUND)
     assert admit(memory, key(0)) == Finished("result of req-0")
     run(memory, key(2), size=1)
-    assert admit(memory, key(0)) == New()
+    assert admit(memory, key(0)) is RAN
     assert admit(memory, key(1)) == Finished("result of req-1")
+
+
+def test_that_a_call_has_run_is_remembered_for_its_five_minutes_and_for_the_same_request() -> None:
+    memory = Memory(max_results=1)
+    run(memory, key(0), now=100)
+    run(memory, key(1), now=200)
+    assert admit(memory, key(0), now=399.9) is RAN
+    with pytest.raises(BadRequestError):
+        admit(memory, key(0), now=399.9, tool="other")
+    assert admit(memory, key(0), now=400.1) is NEW
+
+
+def test_what_is_too_old_leaves_the_memory() -> None:
+    memory = Memory(max_results=2)
+    for number in range(5):
+        run(memory, key(number), now=0)
+    run(memory, key(9), now=1000)
+    assert (len(memory._finished), len(memory._ran)) == (1, 0)
+
+
+def test_how_many_are_remembered_as_run_has_a_bound() -> None:
+    memory = Memory(max_results=1, max_ran=2)
+    for number in range(4):
+        run(memory, key(number))
+    assert [admit(memory, key(number)) for number in range(4)] == [NEW, RAN, RAN, Finished("result of req-3")]
 
 
 @pytest.mark.parametrize("large", [{"name": "a" * 1000}, {"agent": "a" * 1000}, {"req_id": "r" * 1000}])
 def test_who_made_a_call_counts_as_what_is_remembered(large: dict[str, Any]) -> None:
     memory, call = Memory(max_bytes=1000), KEY._replace(**large)
     run(memory, call)
-    assert admit(memory, call) == New()
+    assert admit(memory, call) is RAN
 
 
 def test_a_result_over_the_whole_memory_is_not_kept() -> None:
     memory = Memory(max_bytes=10)
     run(memory, KEY, size=11)
-    assert admit(memory) == New()
+    assert admit(memory) is RAN
 
 
 def test_forgetting_a_running_call_lets_a_repeat_run() -> None:
@@ -134,7 +171,7 @@ def test_forgetting_a_running_call_lets_a_repeat_run() -> None:
     admit(memory)
     memory.forget(KEY)
     assert running(memory, KEY) == []
-    assert admit(memory) == New()
+    assert admit(memory) == NEW
 
 
 def test_forgetting_does_not_touch_a_result() -> None:
@@ -153,9 +190,9 @@ def test_one_running_call_too_many_is_429_and_changes_nothing() -> None:
     assert running(memory, key(2)) == []
     assert admit(memory, key(1)) == Running("entry")  # a repeat is no call more
     memory.forget(key(0))
-    assert admit(memory, key(2)) == New()
+    assert admit(memory, key(2)) == NEW
     memory.finish(key(1), "result", 1, 0)
-    assert admit(memory, key(3)) == New()
+    assert admit(memory, key(3)) == NEW
 
 
 @pytest.mark.parametrize("value", ["x" * 400_000, [[]] * 4_500, [{"a": 1}] * 1_400])
@@ -168,17 +205,17 @@ def test_the_params_of_running_calls_have_a_bound_in_bytes_together(value: objec
     assert running(memory, key(3)) == []
     admit(memory, key(11))  # a small one fits
     memory.finish(key(0), "result", 1, 0)
-    assert admit(memory, key(3), value=value) == New()
+    assert admit(memory, key(3), value=value) == NEW
 
 
 def test_a_large_call_keeps_no_small_one_out_and_is_not_weighed_by_the_punctuation_of_its_texts() -> None:
     memory = Memory(max_running_bytes=1_000_000)
     for number in range(3):
         admit(memory, key(number), value='{"a": [1, 2]},' * 20_000)  # 280 KB each
-    assert admit(memory, key(3), value={"a": [1]}) == New()
+    assert admit(memory, key(3), value={"a": [1]}) == NEW
     large = Memory(max_running_bytes=1_000_000)
     admit(large, key(0), value="x" * 5_000_000)
-    assert admit(large, key(1), value=[1, 2]) == New()
+    assert admit(large, key(1), value=[1, 2]) == NEW
     with pytest.raises(TooManyRequestsError):
         admit(large, key(2), value="x" * 50_000)
 
@@ -186,7 +223,7 @@ def test_a_large_call_keeps_no_small_one_out_and_is_not_weighed_by_the_punctuati
 def test_what_has_ended_leaves_its_room_to_others() -> None:
     memory = Memory(max_running_bytes=100_000)
     for number in range(100):
-        assert admit(memory, key(number), value="x" * 60_000) == New()
+        assert admit(memory, key(number), value="x" * 60_000) == NEW
         if number % 2:
             memory.forget(key(number))
             memory.forget(key(number))
@@ -211,7 +248,7 @@ def test_the_limits_hold_after_any_sequence_of_calls(calls: list[tuple[int, int,
     now = 0.0
     for number, size, wait in calls:
         now += wait
-        if isinstance(admit(memory, key(number), now), New):
+        if admit(memory, key(number), now) is NEW:
             memory.finish(key(number), "result", size, now)
             finished.pop(key(number), None)
             finished[key(number)] = (now, size)
@@ -223,7 +260,7 @@ def test_the_limits_hold_after_any_sequence_of_calls(calls: list[tuple[int, int,
 
 def _peek(memory: Memory, call: CallKey, now: float) -> object:
     admission = admit(memory, call, now)
-    if isinstance(admission, New):
+    if admission is NEW:
         memory.forget(call)
     return admission
 
@@ -232,7 +269,7 @@ def _peek(memory: Memory, call: CallKey, now: float) -> object:
 def test_params_are_compared_whatever_their_size_and_the_order_of_their_keys(size: int) -> None:
     memory = Memory()
     params = {"a": "x" * size, "b": 2**70}
-    assert memory.admit(key(0), "t", params, "entry", 0) == New()
+    assert memory.admit(key(0), "t", params, "entry", 0) == NEW
     assert memory.admit(key(0), "t", dict(reversed(params.items())), "entry", 0) == Running("entry")
     with pytest.raises(BadRequestError):
         memory.admit(key(0), "t", params | {"a": "x" * (size - 1) + "y"}, "entry", 0)

@@ -14,6 +14,7 @@ import anyio
 import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient
+from a2c_smcp.computer.calls.memory import CallMemory
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.mcp_clients.catalogue import with_server_names
 from a2c_smcp.computer.mcp_clients.model import parse_input
@@ -192,7 +193,7 @@ async def test_a_fault_of_ours_is_a_500_and_shows_nothing(hub: Running, monkeypa
         async def broken(*_: Any) -> None:
             raise RuntimeError("secret detail")
 
-        monkeypatch.setattr(it.computer, "execute_tool", broken)
+        monkeypatch.setattr(it.computer.tool_calls, "run", broken)
         result = await it.agent.tool("a.echo", 20, "same")
         assert result["error"]["code"] == 500
         assert "secret" not in str(result)
@@ -273,6 +274,18 @@ async def test_a_request_that_arrives_twice_runs_once(hub: Running) -> None:
         for other in ({"tool_name": "a.echo"}, {"params": {"seconds": 1}}):
             request = {"tool_name": "a.sleep", "params": {"seconds": 0.3}, "timeout": 5, "req_id": "twice", **other}
             assert (await it.agent.ask(TOOL_CALL_EVENT, **request))["error"]["code"] == 400
+
+
+async def test_a_repeat_of_a_call_whose_result_did_not_fit_is_told_so_and_runs_nothing(hub: Running) -> None:
+    async with world(hub.url) as it:
+        it.client._calls._memory = CallMemory(max_bytes=1000)
+        first = await it.agent.tool("a.echo", 20, "large", text="x" * 1000)
+        assert first["isError"] is False
+        again = await it.agent.tool("a.echo", 20, "large", text="x" * 1000)
+        assert (again["error"]["code"], again["error"]["details"]) == (500, {"may_have_run": True})
+        other = await it.agent.tool("a.echo", 20, "large", text="y" * 1000)
+        assert other["error"]["code"] == 400
+        assert (await it.stats())["started"] == 1
 
 
 async def test_a_repeat_that_waits_keeps_no_params(hub: Running) -> None:

@@ -2,9 +2,13 @@
 
 import asyncio
 import math
+from contextlib import suppress
 from typing import Any
 
-from a2c_smcp.computer.calls.time_limits import TimeLimits
+import anyio
+import pytest
+
+from a2c_smcp.computer.calls.time_limits import EndedEarly, TimeLimits
 from a2c_smcp.computer.watching.events import DecisionAsked
 from a2c_smcp.results import text_of
 from tests.computer.fakes.computers import asking, code, running, server, text
@@ -14,23 +18,77 @@ ASKING: dict[str, Any] = {"default_tool_meta": {}}
 
 async def test_without_a_time_for_a_person_both_share_one() -> None:
     limits = TimeLimits(30)
-    with limits.scope:
-        with limits.asking() as expires:
-            assert expires < limits.tool_ends, "a moment earlier"
-            assert limits.scope.deadline == math.inf
-        assert limits.scope.deadline == limits.tool_ends == limits.began + 30
-        assert limits.start_tool() == limits.began + 30
+    limits.start()
+    with limits.asking() as expires:
+        assert expires < limits.tool_ends, "a moment earlier"
+        assert limits.ends == math.inf
+    assert limits.ends == limits.tool_ends == limits.began + 30
+    assert limits.start_tool() == limits.began + 30
+    assert limits.stop() is None and limits.ends == math.inf
 
 
 async def test_with_a_time_for_a_person_the_tool_has_all_of_its_own() -> None:
     limits = TimeLimits(30, 600)
-    with limits.scope:
-        assert limits.scope.deadline == math.inf
+    limits.start()
+    assert limits.ends == math.inf
+    with limits.asking() as expires:
+        assert expires == limits.began + 600
+    now = asyncio.get_running_loop().time()
+    assert limits.ends == math.inf, "the yes may come in the last moment"
+    assert limits.start_tool() == limits.ends >= now + 30
+    limits.stop()
+
+
+async def test_a_question_ends_before_what_is_around_the_call() -> None:
+    limits = TimeLimits(None)
+    limits.start()
+    with anyio.move_on_after(10):
         with limits.asking() as expires:
-            assert expires == limits.began + 600
-        now = asyncio.get_running_loop().time()
-        assert limits.scope.deadline == math.inf, "the yes may come in the last moment"
-        assert limits.start_tool() == limits.scope.deadline >= now + 30
+            assert expires < limits.began + 10
+        await asyncio.sleep(0)
+    limits.stop()
+
+
+@pytest.mark.parametrize("why", ["timed_out", "by_agent", "here"])
+async def test_it_ends_the_task_and_knows_why_and_the_task_goes_on(why: EndedEarly) -> None:
+    limits = TimeLimits(0.01 if why == "timed_out" else None)
+    limits.start()
+    if why != "timed_out":
+        asyncio.get_running_loop().call_soon(limits.cancel, why)
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.sleep(30)
+    limits.cancel("here")  # too late
+    assert limits.stop() == why
+    assert limits.task.cancelling() == 0
+    await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("first", ["the task", "the call"])
+async def test_a_task_that_is_cancelled_itself_is_not_taken_for_a_call_that_ended(first: str) -> None:
+    made: list[TimeLimits] = []
+
+    async def call() -> EndedEarly | None:
+        made.append(limits := TimeLimits(None))
+        limits.start()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(30)
+        return limits.stop()
+
+    task = asyncio.create_task(call())
+    await asyncio.sleep(0)
+    for one in (task.cancel, made[0].cancel) if first == "the task" else (made[0].cancel, task.cancel):
+        one()
+    assert await task is None
+    assert task.cancelling() == 1
+
+
+async def test_what_has_ended_is_not_cancelled() -> None:
+    limits = TimeLimits(0.01)
+    limits.start()
+    limits.stop()
+    limits.cancel("by_agent")
+    await asyncio.sleep(0.05)
+    assert limits.why is None and limits.task.cancelling() == 0
 
 
 async def test_a_person_may_take_longer_than_the_tool() -> None:

@@ -4,8 +4,9 @@
 `EndedCall`, `ToolCallRecord`. A view is made when somebody asks for it, so a call that nobody watches costs a few
 microseconds here. Each call has an id of ours, because two agents may use the same `req_id`.
 
-What is kept of ended calls is bounded, in number and in bytes. Nested objects are kept as JSON: that takes a fifth of
-their memory, and writing it is faster than weighing them.
+What is kept of ended calls is bounded, in number and in bytes. The result of an agent's call is kept as the JSON that
+was sent, which the memory for repeats has, too. Nested objects are kept as JSON: that takes a fifth of their memory,
+and writing it is faster than weighing them.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 import orjson
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
     from a2c_smcp.computer.decisions.callers import Caller
+    from a2c_smcp.computer.rules.store import RulesInForce
 
 __all__ = [
     "CallLog",
@@ -94,7 +96,7 @@ class KeptCalls:
     shown: int = 100
     """How many of these calls a snapshot has. Older ones are built when somebody asks for them."""
     history: int = 10
-    all_bytes: int = 16 * 2**20
+    all_bytes: int = 4 * 2**20
     one_bytes: int = 2**20
     """The most that is kept of the arguments of one call. The same number holds for its result."""
 
@@ -221,6 +223,12 @@ class LoggedCall:
     """Who can answer the questions of the call where it came from."""
     tool_ends: float = math.inf
     """When the tool is out of time, by the clock of the event loop."""
+    may_start: Callable[[], bool] | None = None
+    """Whether what was decided about still holds. Its session asks when the call has its turn."""
+    rules: "RulesInForce | None" = None
+    """The rules when it was decided; `None` if they are not asked, and once it has ended."""
+    counted_by: str | None = None
+    """The rule that has counted it."""
     sent: Encoded | None = None
     """The result as it goes to the agent, without the dialect of that agent; `None` if no agent gets it like this."""
     id: str = ""
@@ -240,7 +248,8 @@ class LoggedCall:
     """The error with which it failed there."""
     duration: float = 0.0
     size: int = 0
-    _result: "CallToolResult | CallToolRet | None" = None
+    #: A text is the JSON of the result.
+    _result: "CallToolResult | CallToolRet | str | None" = None
     #: Nested arguments and structured content, as JSON, once the call has ended.
     _arguments_text: str | None = None
     _structured_text: str | None = None
@@ -276,7 +285,9 @@ class LoggedCall:
     def ended(self) -> EndedCall:
         result = self._result
         assert result is not None
-        if not isinstance(result, dict):
+        if isinstance(result, str):
+            result = cast("CallToolRet", codec.loads(result))
+        elif not isinstance(result, dict):
             self._result = result = to_wire(result)
         if self._structured_text is not None:
             result = result.copy()
@@ -309,8 +320,16 @@ class LoggedCall:
 
     def end(self, result: "CallToolResult", now: float, most: int) -> None:
         self.duration = now - self.started
-        self.cancel = lambda: None  # the old function keeps the call's task in memory
-        self.size = self.size_of_names + self._keep_arguments(most) + self._keep_result(result, most)
+        # These keep the call's task and the old rules in memory.
+        self.cancel, self.may_start, self.rules = _nothing, None, None
+        size = len(self.req_id) + len(self.name) + (0 if self.asker is None else len(self.asker.name))
+        arguments = flat_weight(self.arguments)
+        size += arguments if arguments is not None and arguments <= most else self._keep_arguments(most)
+        if self.sent is not None and len(text := self.sent.text) <= most:
+            self._result = text
+            self.size = size + len(text)
+        else:
+            self.size = size + self._keep_result(result, most)
 
     def _keep_arguments(self, most: int) -> int:
         if (found := _kept(self.arguments, most)) is None:
@@ -338,15 +357,17 @@ class LoggedCall:
         return size + structured[1]
 
 
+def _nothing() -> None:
+    pass
+
+
 class CallLog:
     """`start` a call, then `end` it with its result, once."""
 
     def __init__(self, kept: KeptCalls | None = None) -> None:
         self._kept = kept = kept or KeptCalls()
         self._running: dict[str, LoggedCall] = {}
-        self._ended: BoundedDict[str, LoggedCall] = BoundedDict(
-            kept.calls, heaviest=kept.all_bytes, weigh=lambda entry: entry.size
-        )
+        self._ended: BoundedDict[str, LoggedCall] = BoundedDict(kept.calls, heaviest=kept.all_bytes)
         self._reached: deque[LoggedCall] = deque(maxlen=kept.history)
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
@@ -362,7 +383,8 @@ class CallLog:
         entry.end(result, now, self._kept.one_bytes)
         if entry.sent_at is not None:
             self._reached.append(entry)
-        return sum(forgotten.size for _, forgotten in self._ended.put(entry.id, entry))
+        forgotten = self._ended.put(entry.id, entry, weight=entry.size)
+        return sum([each.size for _, each in forgotten]) if forgotten else 0
 
     @property
     def history(self) -> tuple[ToolCallRecord, ...]:

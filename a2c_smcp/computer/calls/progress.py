@@ -3,12 +3,12 @@
 import logging
 import math
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from a2c_smcp.smcp import MAX_PROGRESS_MESSAGE, WAITING_FOR_PERSON
 from a2c_smcp.utils.text import cut, well_formed
 
-__all__ = ["PROGRESS_SECONDS", "CallProgress", "OnProgress"]
+__all__ = ["PROGRESS_SECONDS", "CallProgress", "OnProgress", "OngoingCall"]
 
 logger = logging.getLogger(__name__)
 
@@ -18,6 +18,18 @@ PROGRESS_SECONDS: Final = 1 / 8.9
 
 #: Called with `(progress, total, message)` in the event loop. It must not block.
 OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
+
+
+class OngoingCall(Protocol):
+    """What a session with an MCP server must know of a call that is made through it."""
+
+    @property
+    def tool_ends(self) -> float:
+        """When the tool is out of time, by the clock of the event loop."""
+
+    @property
+    def may_start(self) -> Callable[[], bool] | None:
+        """Says, when the call has its turn, whether what was decided about it still holds. Raises if it must fail."""
 
 
 class CallProgress:

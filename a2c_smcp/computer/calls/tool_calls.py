@@ -8,13 +8,13 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio
 import anyio.lowlevel
 from mcp_types import CallToolResult
 
-from a2c_smcp.computer.asker import ASKER, Asker
+from a2c_smcp.computer.asker import Asker
 from a2c_smcp.computer.calls.freed_memory import FreedMemory
 from a2c_smcp.computer.calls.log import CallLog, CallOutcome, LoggedCall, ProgressReport
 from a2c_smcp.computer.calls.progress import CallProgress, OnProgress
@@ -26,16 +26,13 @@ from a2c_smcp.computer.decisions.approvals import (
     approve,
     approve_resolution,
     decided_at,
-    decided_before,
     denied,
 )
 from a2c_smcp.computer.decisions.book import RULE, ToolDefinition
-from a2c_smcp.computer.decisions.callers import CALLER
 from a2c_smcp.computer.decisions.store import DecisionStore
 from a2c_smcp.computer.decisions.tool_definitions import ToolDefinitions
-from a2c_smcp.computer.mcp_clients.catalogue import ShownTool
+from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, ShownTool
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
-from a2c_smcp.computer.mcp_clients.protocol_requests import BEFORE_CALL
 from a2c_smcp.computer.redaction import Redaction, discreet_error
 from a2c_smcp.computer.rules.deciding import RuledCall, RuledTool, RuleVerdict
 from a2c_smcp.computer.rules.store import RulesInForce
@@ -51,12 +48,13 @@ from a2c_smcp.errors import (
     ToolExecutionTimeoutError,
     ToolNotFoundError,
 )
-from a2c_smcp.results import TOOL_META_MARKER, cancelled_result, error_result, text_of, with_markers
+from a2c_smcp.results import TOOL_META_MARKER, cancelled_result, error_result, text_of, to_wire
 from a2c_smcp.smcp import WAITING_FOR_PERSON
-from a2c_smcp.types import SERVER_NAME, TOOL_NAME
+from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.json_sizes import weight
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, on_one_line
+from a2c_smcp.wire import encoded
 
 if TYPE_CHECKING:
     from a2c_smcp.computer.recording.recorder import Recorder
@@ -67,26 +65,6 @@ logger = logging.getLogger(__name__)
 
 #: The call that this task makes, while its MCP server runs it.
 CURRENT_CALL: Final[ContextVar[LoggedCall]] = ContextVar("current_call")
-
-
-class _ToolChangedError(Exception):
-    """Its server has changed the tool, or another server has its name now."""
-
-
-class _RulesChangedError(Exception):
-    """Other rules are in force than those that decided the call."""
-
-
-class _Ruled:
-    """What the rules have had to do with one call so far."""
-
-    __slots__ = ("counted", "in_force")
-
-    def __init__(self) -> None:
-        self.in_force: RulesInForce | None = None
-        """The rules when it was decided; `None` if they are not asked."""
-        self.counted: str | None = None
-        """The rule that has counted the call."""
 
 
 class ToolCalls:
@@ -115,47 +93,65 @@ class ToolCalls:
         self._on_links = on_links
         self._recorder = recorder
         self._failures = LimitedLog(logger, per_second=20)
+        self._renew()
 
-    async def execute(
+    async def run(
         self,
-        req_id: str,
-        name: TOOL_NAME,
-        params: Mapping[str, Any],
-        timeout: float | None,
-        on_progress: OnProgress | None,
-        confirmed_by: str | None,
+        call: LoggedCall,
+        limits: TimeLimits,
+        on_progress: OnProgress | None = None,
         meta: Mapping[str, Any] | None = None,
-        approval_timeout: float | None = None,
     ) -> CallToolResult:
-        """Run a call and return its result, as `Computer.execute_tool` says."""
-        limits = TimeLimits(timeout, approval_timeout)
-        call = LoggedCall(
-            *(req_id, ASKER.get(None), name, dict(params), timeout, time.time(), limits.began, limits.scope.cancel),
-            *(confirmed_by, CALLER.get(None), limits.tool_ends),
-        )
+        """Run a call in this task and return its result, as `Computer.execute_tool` says. `limits` are those of this
+        task.
+        """
+        if self._events.wanted is not self._wanted:
+            self._renew()
         self._log.start(call)
-        if self._recorder is not None:
-            self._recorder.call_started(call)
-        wanted = on_progress is not None or self._events.wants(CallProgressed)
-        progress = self._progress(call, on_progress) if wanted else None
-        result = None
+        progress = None
+        if on_progress is not None or self._are_reports_wanted:
+            progress = self._progress(call, on_progress)
+        confirmed_by, sent_at, result = call.decided_by, None, None
+        current = CURRENT_CALL.set(call)
         try:
-            if self._recorder is not None and self._recorder.is_required:
-                await self._recorder.written()
-            tool = self._find(call)
-            with limits.scope:
-                result = await self._run(call, tool, progress, limits, meta)
-                return result
-            if call.is_cancelled:
-                call.stopped = "cancelled"
-                result = cancelled_result("at the computer")
-                return result
-            raise ToolExecutionTimeoutError(timeout or 0)
+            catalogue = self._manager.serving.catalogue
+            try:
+                tool = self._find(call)
+            finally:
+                for started in self._when_started:
+                    started(call)
+            if self._required is not None:
+                await self._required.written()
+                tool = self._find(call)
+            limits.start()
+            approved = await self._approve(call, tool, progress, limits)
+            while result is None:
+                if isinstance(approved, Refuse):
+                    raise approved.error(call.name)
+                tool = approved
+                call.tool_ends = limits.start_tool()
+                call.may_start = partial(self._may_start, call, tool, catalogue)
+                sent_at = time.time()
+                result = await self._manager.call_tool(tool, call.arguments, None, progress, meta, call)
+                if result is None:
+                    sent_at = None
+                    approved = await self._decide_again(call, tool, confirmed_by, progress, limits)
+            return self._done(call, tool, result, sent_at or 0.0)
+        except asyncio.CancelledError:
+            if sent_at is not None:
+                call.reached(sent_at, "cancelled, or out of time")
+            why = limits.stop()
+            if why is None:
+                raise
+            if why == "timed_out":
+                result = self._failed(call, ToolExecutionTimeoutError(call.timeout or 0))
+            else:
+                call.stopped, result = "cancelled", cancelled_result("at the computer" if why == "here" else "")
+            return result
         except (ToolError, PayloadTooLargeError) as error:
-            whose = "calls of this computer" if call.asker is None else "calls of agents"
-            self._failures.warn(whose, "tool call %s failed: %s", in_log(req_id), on_one_line(error))
-            call.stopped, call.code = _stopped_by(error), error.code
-            result = error_result(error)
+            if sent_at is not None and not isinstance(error, ServerNotActiveError):  # those never reached the server
+                call.reached(sent_at, error.message)
+            result = self._failed(call, error)
             return result if call.asker is None else error_result(discreet_error(error))
         except InternalError as error:
             call.code, result = error.code, error_result(error)
@@ -166,6 +162,8 @@ class ToolCalls:
             result = error_result(InternalError("this computer failed to run the call; its log says why"))
             raise
         finally:
+            CURRENT_CALL.reset(current)
+            limits.stop()
             if progress is not None:
                 progress.end()
             self._end(call, result)
@@ -194,49 +192,53 @@ class ToolCalls:
         """A tool as a person is shown it."""
         return self._definitions.of(tool)
 
+    # --- layers
+
+    def _renew(self) -> None:
+        """Make the layers of a call: who is told of it, and what is asked about it. Most calls have few of them."""
+        events, recorder, rules = self._events, self._recorder, self._decisions.rules.list
+        self._wanted, self._rules = events.wanted, rules
+        self._in_force = None if rules.has_times else RulesInForce(rules, None)
+        self._required = recorder if recorder is not None and recorder.is_required else None
+        self._are_reports_wanted = events.wants(CallProgressed)
+        self._when_started: list[Callable[[LoggedCall], None]] = []
+        self._when_ended: list[Callable[[LoggedCall, CallToolResult], None]] = []
+        if recorder is not None:
+            self._when_started.append(recorder.call_started)
+            self._when_ended.append(recorder.call_ended)
+        if events.wants(CallStarted):
+            self._when_started.append(self._tell_started)
+        if events.wants(CallEnded):
+            self._when_ended.append(self._tell_ended)
+
     # --- one call
 
     def _find(self, call: LoggedCall) -> ShownTool:
-        try:
-            tool = self._manager.validate_tool_call(call.name)
-            call.server, call.tool = tool.server, tool.original
-            return tool
-        finally:
-            if self._events.wants(CallStarted):
-                size = call.size_of_names + weight(call.arguments, BUFFERED_BYTES)
-                self._events.publish(CallStarted(call.call), size)
+        tool = self._manager.validate_tool_call(call.name)
+        call.server, call.tool = tool.server, tool.tool.name
+        return tool
 
-    async def _run(
-        self,
-        call: LoggedCall,
-        tool: ShownTool,
-        progress: CallProgress | None,
-        limits: TimeLimits,
-        meta: Mapping[str, Any] | None,
-    ) -> CallToolResult:
-        confirmed_by, ruled, result = call.decided_by, _Ruled(), None
-        approved = await self._approve(call, tool, progress, limits, ruled)
-        while result is None:
-            if isinstance(approved, Refuse):
-                raise approved.error(tool.name)
-            tool = approved
-            call.tool_ends = limits.start_tool()
-            # It may wait for its turn now, and what was decided about may change meanwhile.
-            try:
-                result = await self._call(call, tool, ruled, progress, meta)
-            except _ToolChangedError:
-                tool = self._manager.validate_tool_call(call.name)
-                call.server, call.tool, call.decided_by = tool.server, tool.original, confirmed_by
-                approved = await self._approve(call, tool, progress, limits, ruled)
-            except _RulesChangedError:
-                if call.decided_by is None:
-                    approved = await self._approve(call, tool, progress, limits, ruled)
-                else:
-                    approved = await self._unless_denied(call, tool, ruled)
-        return with_markers(result, {TOOL_META_MARKER: tool.meta_object} if tool.meta_object is not None else {})
+    def _done(self, call: LoggedCall, tool: ShownTool, result: CallToolResult, sent_at: float) -> CallToolResult:
+        """The call has come back from its server."""
+        call.reached(sent_at, self._redaction.quote(text_of(result)) if result.is_error else None)
+        if (meta := tool.meta_object) is not None:
+            result.meta = {**(result.meta or {}), TOOL_META_MARKER: meta}
+        if call.asker is not None:
+            call.sent = encoded(to_wire(result))
+            for item in result.content:
+                if item.type == "resource_link":
+                    self._on_links(tool.server, call.asker, _links(result))
+                    break
+        return result
+
+    def _failed(self, call: LoggedCall, error: SMCPError) -> CallToolResult:
+        whose = "calls of this computer" if call.asker is None else "calls of agents"
+        self._failures.warn(whose, "tool call %s failed: %s", in_log(call.req_id), on_one_line(error))
+        call.stopped, call.code = _stopped_by(error), error.code
+        return error_result(error)
 
     async def _approve(
-        self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None, limits: TimeLimits, ruled: _Ruled
+        self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None, limits: TimeLimits
     ) -> ShownTool | Refuse:
         """The tool that may run: by the rules, by the config, or because a person says so.
 
@@ -245,44 +247,90 @@ class ToolCalls:
         """
         decisions, confirmed_by = self._decisions, call.decided_by
         while True:
-            verdict = None if confirmed_by is not None else await self._rules_say(call, tool, ruled)
-            is_allowed = confirmed_by is not None or decisions.allow_all
-            can_ask = decisions.can_answer("confirmation")
-            approval = approve(tool.meta, can_ask=can_ask, is_allowed=is_allowed, verdict=verdict)
+            verdict = None
+            if confirmed_by is None:
+                if decisions.rules.list.all:
+                    verdict = await self._rules_say(call, tool)
+                else:
+                    if decisions.rules.list is not self._rules:
+                        self._renew()
+                    call.rules = self._in_force
+            approval = approve(
+                tool.meta,
+                can_ask="confirmation" in decisions.answerable,
+                is_allowed=decisions.allow_all,
+                verdict=verdict,
+                confirmed_by=confirmed_by,
+            )
             if not isinstance(approval, AskPerson):
-                if isinstance(approval, Run) or approval.outcome == "rule":
-                    call.how = decided_before(tool.meta, confirmed_by=confirmed_by, verdict=verdict)
+                if approval.how is not None:
+                    call.how = approval.how
                 return tool if isinstance(approval, Run) else approval
             if progress is not None:
                 progress.waiting()
             definition = self._definitions.of(tool)
-            approval = await self._ask(call, tool, definition, limits, verdict)
-            if isinstance(approval, Refuse):
-                return approval
+            asked = await self._ask(call, tool, definition, limits, verdict)
+            if isinstance(asked, Refuse):
+                return asked
+            if limits.why is not None:
+                raise asyncio.CancelledError  # cancelled in the moment of the yes
             tool = await self._find_again(call, tool)
             if call.decided_by is not RULE and self._definitions.of(tool).digest == definition.digest:
-                return await self._unless_denied(call, tool, ruled)
+                return await self._unless_denied(call, tool)
             call.decided_by = None
 
-    async def _unless_denied(self, call: LoggedCall, tool: ShownTool, ruled: _Ruled) -> ShownTool | Refuse:
+    async def _decide_again(
+        self,
+        call: LoggedCall,
+        tool: ShownTool,
+        confirmed_by: str | None,
+        progress: CallProgress | None,
+        limits: TimeLimits,
+    ) -> ShownTool | Refuse:
+        """The tool that may run, after the call has waited for its turn and something has changed meanwhile."""
+        now = self._manager.validate_tool_call(call.name)
+        if not self._is_same(now, tool):
+            call.server, call.tool, call.decided_by = now.server, now.original, confirmed_by
+            return await self._approve(call, now, progress, limits)
+        if call.decided_by is None:
+            return await self._approve(call, tool, progress, limits)
+        return await self._unless_denied(call, tool)
+
+    async def _unless_denied(self, call: LoggedCall, tool: ShownTool) -> ShownTool | Refuse:
         """A person said yes. A rule that came after the question may still deny the call."""
-        verdict = await self._rules_say(call, tool, ruled, counts=False)
+        verdict = await self._rules_say(call, tool, counts=False)
         if verdict is None or verdict.effect != "deny":
             return tool
-        call.decided_by, call.how = None, decided_before(None, confirmed_by=None, verdict=verdict)
-        return denied(verdict)
+        refusal = denied(verdict)
+        call.decided_by, call.how = None, refusal.how or call.how
+        return refusal
 
-    async def _rules_say(
-        self, call: LoggedCall, tool: ShownTool, ruled: _Ruled, *, counts: bool = True
-    ) -> RuleVerdict | None:
+    async def _rules_say(self, call: LoggedCall, tool: ShownTool, *, counts: bool = True) -> RuleVerdict | None:
         rules, verdict = self._decisions.rules, None
         if rules.has_rules:
             asked = RuledCall(self._definitions.ruled(tool), call.arguments, call.asker)
-            verdict = await rules.verdict(asked, counts=counts, counted=ruled.counted)
+            verdict = await rules.verdict(asked, counts=counts, counted=call.counted_by)
             if verdict is not None and counts:
-                ruled.counted = verdict.rule.id
-        ruled.in_force = rules.in_force
+                call.counted_by = verdict.rule.id
+        call.rules = rules.in_force
         return verdict
+
+    def _may_start(self, call: LoggedCall, tool: ShownTool, catalogue: Catalogue) -> bool:
+        """Whether the tool is still the one that was decided about, and the same rules are in force. `catalogue` is
+        the one in which the tool was found. Raises if the tool is gone.
+        """
+        has_changed = self._manager.serving.catalogue is not catalogue
+        if has_changed and not self._is_same(self._manager.validate_tool_call(call.name), tool):
+            return False
+        decided, rules = call.rules, self._decisions.rules
+        if decided is None or (decided.rules is rules.list and decided.at is None):
+            return True
+        return not rules.have_changed(decided)
+
+    def _is_same(self, now: ShownTool, tool: ShownTool) -> bool:
+        if now.tool is tool.tool and now.server == tool.server:
+            return True
+        return now.server == tool.server and self._definitions.of(now).digest == self._definitions.of(tool).digest
 
     async def _find_again(self, call: LoggedCall, tool: ShownTool) -> ShownTool:
         """The tool after a person was asked. Meanwhile the call may be cancelled, the tool forbidden, or its name
@@ -313,44 +361,6 @@ class ToolCalls:
             raise approval.error(tool.name) from resolution.error
         return approval
 
-    async def _call(
-        self,
-        call: LoggedCall,
-        tool: ShownTool,
-        ruled: _Ruled,
-        progress: CallProgress | None,
-        meta: Mapping[str, Any] | None,
-    ) -> CallToolResult:
-        sent_at = time.time()
-        current, before = CURRENT_CALL.set(call), BEFORE_CALL.set(lambda: self._check_unchanged(call, tool, ruled))
-        try:
-            result = await self._manager.call_tool(tool, call.arguments, progress=progress, meta=meta)
-        except ServerNotActiveError:
-            raise  # it never reached the server
-        except (ToolError, PayloadTooLargeError) as error:
-            call.reached(sent_at, error.message)
-            raise
-        except anyio.get_cancelled_exc_class():
-            call.reached(sent_at, "cancelled, or out of time")
-            raise
-        finally:
-            CURRENT_CALL.reset(current)
-            BEFORE_CALL.reset(before)
-        call.reached(sent_at, self._redaction.quote(text_of(result)) if result.is_error else None)
-        if call.asker is not None and (links := _links(result)):
-            self._on_links(tool.server, call.asker, links)
-        return result
-
-    def _check_unchanged(self, call: LoggedCall, tool: ShownTool, ruled: _Ruled) -> None:
-        """Raise if the tool is not the one that was decided about, or if other rules are in force."""
-        now = self._manager.validate_tool_call(call.name)
-        if now.tool is not tool.tool or now.server != tool.server:
-            definitions = self._definitions
-            if now.server != tool.server or definitions.of(now).digest != definitions.of(tool).digest:
-                raise _ToolChangedError
-        if ruled.in_force is not None and self._decisions.rules.have_changed(ruled.in_force):
-            raise _RulesChangedError
-
     # --- what is told of it
 
     def _progress(self, call: LoggedCall, on_progress: OnProgress | None) -> CallProgress:
@@ -367,18 +377,26 @@ class ToolCalls:
 
         return CallProgress(tell, self._redaction)
 
+    def _tell_started(self, call: LoggedCall) -> None:
+        size = call.size_of_names + weight(call.arguments, BUFFERED_BYTES)
+        self._events.publish(CallStarted(call.call), size)
+
+    def _tell_ended(self, call: LoggedCall, _: CallToolResult) -> None:
+        ended = call.ended
+        size = call.size_of_names + weight([ended.call.arguments, ended.result], BUFFERED_BYTES)
+        self._events.publish(CallEnded(ended), size)
+
     def _end(self, call: LoggedCall, result: CallToolResult | None) -> None:
         if result is None:
             call.stopped, result = "cancelled", cancelled_result()
         call.caller = None
         now = asyncio.get_running_loop().time()
-        self._freed.forgot(self._log.end(call, result, now), now)
-        if self._recorder is not None:
-            self._recorder.call_ended(call, result)
-        if self._events.wants(CallEnded):
-            ended = call.ended
-            size = call.size_of_names + weight([ended.call.arguments, ended.result], BUFFERED_BYTES)
-            self._events.publish(CallEnded(ended), size)
+        if forgotten := self._log.end(call, result, now):
+            self._freed.forgot(forgotten, now)
+        if self._events.wanted is not self._wanted:
+            self._renew()
+        for ended in self._when_ended:
+            ended(call, result)
 
 
 def _links(result: CallToolResult) -> list[str]:

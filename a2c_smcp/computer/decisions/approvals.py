@@ -1,6 +1,6 @@
 """Decides whether a tool call runs, needs a person's yes, or is refused. It asks nobody itself."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from a2c_smcp.computer.calls.log import HowDecided
@@ -19,7 +19,6 @@ __all__ = [
     "approve",
     "approve_resolution",
     "decided_at",
-    "decided_before",
     "denied",
 ]
 
@@ -30,6 +29,9 @@ RefusalOutcome: TypeAlias = Literal["nobody", "unanswered", "refused", "rule"]
 @dataclass(frozen=True, slots=True)
 class Run:
     """The call needs no confirmation, or the person said yes."""
+
+    how: HowDecided | None = field(default=None, compare=False)
+    """How it was decided, if nobody was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Refuse:
     explanation: str
     reason: str = ""
     """The words of the person, or of the rule."""
+    how: HowDecided | None = field(default=None, compare=False)
+    """How it was decided, if a rule did."""
 
     def error(self, tool_name: TOOL_NAME) -> ToolConfirmationError:
         said = f"{self.explanation}: {self.reason}" if self.reason else self.explanation
@@ -58,20 +62,30 @@ Approval: TypeAlias = Run | AskPerson | Refuse
 
 
 def approve(
-    meta: ToolMeta | None, *, can_ask: bool, is_allowed: bool = False, verdict: RuleVerdict | None = None
+    meta: ToolMeta | None,
+    *,
+    can_ask: bool,
+    is_allowed: bool = False,
+    verdict: RuleVerdict | None = None,
+    confirmed_by: str | None = None,
 ) -> Approval:
     """What to do with a call of a tool that has this merged meta.
 
-    `can_ask`: somebody is there who can be asked. `is_allowed`: every call is allowed here. `verdict` is that of a
-    rule, and comes before both and before the config.
+    `can_ask`: somebody is there who can be asked. `is_allowed`: every call is allowed here. `confirmed_by` is the place
+    where this call was confirmed already. `verdict` is that of a rule, and comes before all of these and before the
+    config.
     """
     if verdict is not None:
         if verdict.effect == "deny":
             return denied(verdict)
         if verdict.effect == "allow":
-            return Run()
-    elif (meta is not None and meta.auto_apply is True) or is_allowed:
-        return Run()
+            return Run(HowDecided("rule", rule=verdict.rule.id))
+    elif meta is not None and meta.auto_apply is True:
+        return _BY_CONFIG
+    elif confirmed_by is not None:
+        return Run(decided_at(confirmed_by))
+    elif is_allowed:
+        return _BY_YES
     if can_ask:
         return AskPerson()
     changed = "the tool has changed since it was allowed, and " if verdict is not None and verdict.is_asleep else ""
@@ -80,7 +94,8 @@ def approve(
 
 def denied(verdict: RuleVerdict) -> Refuse:
     """What to do with a call that a rule denies."""
-    return Refuse("rule", "a rule of this computer denies it", verdict.rule.reason)
+    how = HowDecided("rule", rule=verdict.rule.id)
+    return Refuse("rule", "a rule of this computer denies it", verdict.rule.reason, how)
 
 
 def approve_resolution(resolution: Resolution) -> Run | Refuse:
@@ -89,17 +104,6 @@ def approve_resolution(resolution: Resolution) -> Run | Refuse:
         return Run()
     outcome, explanation = _REFUSALS[resolution.outcome]
     return Refuse(outcome, explanation, resolution.reason)
-
-
-def decided_before(
-    meta: ToolMeta | None, *, confirmed_by: str | None, verdict: RuleVerdict | None = None
-) -> HowDecided:
-    """How a call was decided that `approve` lets run, or refuses by a rule."""
-    if verdict is not None:
-        return HowDecided("rule", rule=verdict.rule.id)
-    if meta is not None and meta.auto_apply is True:
-        return HowDecided("config")
-    return HowDecided("yes") if confirmed_by is None else decided_at(confirmed_by)
 
 
 def decided_at(place: str | None) -> HowDecided:
@@ -111,6 +115,8 @@ def decided_at(place: str | None) -> HowDecided:
     return HowDecided("program" if place == CALLBACK else "person", place)
 
 
+_BY_CONFIG: Final = Run(HowDecided("config"))
+_BY_YES: Final = Run(HowDecided("yes"))
 _REFUSALS: Final[dict[Outcome, tuple[RefusalOutcome, str]]] = {
     Outcome.DECLINED: ("refused", "the person refused"),
     Outcome.DISMISSED: ("refused", "the person refused"),

@@ -144,7 +144,8 @@ class DecisionStore:
         self._grace = grace
         self._book: DecisionBook[_Pending] = DecisionBook()
         self._answerers: list[Attendance] = []
-        self._answerable: frozenset[DecisionKind] = frozenset()
+        self.answerable: frozenset[DecisionKind] = frozenset()
+        """The kinds of decisions that somebody is there to answer."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
@@ -205,7 +206,7 @@ class DecisionStore:
 
     def can_answer(self, kind: DecisionKind) -> bool:
         """Whether somebody is there who can answer decisions of this kind."""
-        return kind in self._answerable
+        return kind in self.answerable
 
     def _come(self, answerer: Attendance) -> None:
         self._answerers.append(answerer)
@@ -228,7 +229,7 @@ class DecisionStore:
         self._tell()
 
     def _tell(self) -> None:
-        self._answerable = frozenset().union(*(answerer.kinds for answerer in self._answerers))
+        self.answerable = frozenset().union(*(answerer.kinds for answerer in self._answerers))
         self._on_event(AnswerersChanged(self.answerers))
 
     # --- rules

@@ -21,7 +21,7 @@ from typing import Any
 import anyio
 from mcp_types import CallToolResult
 
-from a2c_smcp.computer.calls.progress import CallProgress
+from a2c_smcp.computer.calls.progress import CallProgress, OngoingCall
 from a2c_smcp.computer.inputs import InputResolver
 from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, ShownTool
 from a2c_smcp.computer.mcp_clients.change_feed import ServerChange
@@ -257,21 +257,24 @@ class MCPServerManager:
     async def call_tool(
         self,
         tool: ShownTool,
-        params: Mapping[str, Any],
+        params: dict[str, Any],
         timeout: float | None = None,
         progress: CallProgress | None = None,
         meta: Mapping[str, Any] | None = None,
-    ) -> CallToolResult:
-        """Call a tool, and transform its result if the config says so. Raises what `MCPConnection.call_tool` raises."""
+        ongoing: OngoingCall | None = None,
+    ) -> CallToolResult | None:
+        """Call a tool, and transform its result if the config says so. Raises what `MCPConnection.call_tool` raises.
+        `None` if the `ongoing` call may not start any more when it has its turn.
+        """
         server = self.book.servers.get(tool.server)
         if server is None or server.current is None:
             raise self.book.inactive(tool.server)
         current = server.current
         try:
-            result = await current.connection.call_tool(tool.original, params, timeout, progress, meta)
+            result = await current.connection.call_ongoing(tool.original, params, timeout, progress, meta, ongoing)
         except SMCPError as error:
             raise self._options.redaction.error(error) from error.__cause__
-        if current.config.vrl is None:
+        if current.config.vrl is None or result is None:
             return result
         if self._vrl is None:
             self._vrl = VRLWorker(quote=self._options.redaction.quote)

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_types import CallToolResult, Implementation, ReadResourceResult, Request, ServerCapabilities, Tool
 
-from a2c_smcp.computer.calls.progress import CallProgress
+from a2c_smcp.computer.calls.progress import CallProgress, OngoingCall
 from a2c_smcp.computer.mcp_clients.elicitation.asking import NO_MODES, QuestionMode
 from a2c_smcp.computer.mcp_clients.item_lists import ItemKind, ItemList
 from a2c_smcp.computer.mcp_clients.kept_server import KeptServer
@@ -44,7 +44,21 @@ class MCPConnection(KeptServer):
         `ToolExecutionTimeoutError` after `timeout` seconds, `PayloadTooLargeError` when the result was too large to be
         kept.
         """
-        return await self._serving().call_tool(name, dict(params or {}), timeout, progress, meta)
+        result = await self.call_ongoing(name, dict(params or {}), timeout, progress, meta)
+        assert result is not None, "only an ongoing call may be kept from starting"
+        return result
+
+    async def call_ongoing(
+        self,
+        name: str,
+        params: dict[str, Any],
+        timeout: float | None = None,
+        progress: CallProgress | None = None,
+        meta: Mapping[str, Any] | None = None,
+        ongoing: OngoingCall | None = None,
+    ) -> CallToolResult | None:
+        """The same for a call that was decided about. `None` if it may not start any more when it has its turn."""
+        return await self._serving().call_tool(name, params, timeout, progress, meta, ongoing)
 
     async def list_tools(self) -> list[Tool]:
         """All tools, paged to the end. Raises as `read_resource`.

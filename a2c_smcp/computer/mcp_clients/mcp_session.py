@@ -24,7 +24,7 @@ from mcp_types import (
 )
 from pydantic import ConfigDict, ValidationError
 
-from a2c_smcp.computer.calls.progress import CallProgress
+from a2c_smcp.computer.calls.progress import CallProgress, OngoingCall
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
 from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions
 from a2c_smcp.computer.mcp_clients.elicitation.asking import NO_MODES, QuestionMode, Questions
@@ -123,17 +123,18 @@ class MCPSession:
         timeout: float | None,
         progress: CallProgress | None,
         meta: Mapping[str, Any] | None = None,
-    ) -> CallToolResult:
+        ongoing: OngoingCall | None = None,
+    ) -> CallToolResult | None:
         ends = None if timeout is None else anyio.current_time() + timeout
         try:
             try:
-                return await self._request(self._requests.call_tool(name, params, progress, meta), timeout)
+                return await self._request(self._requests.call_tool(name, params, progress, meta, ongoing), timeout)
             except _RightsMissingError as missing:
                 async with asyncio.timeout_at(ends):
                     if not await self.transport.more_rights(missing.request):
                         raise
             left = None if ends is None else ends - anyio.current_time()
-            return await self._request(self._requests.call_tool(name, params, progress, meta), left)
+            return await self._request(self._requests.call_tool(name, params, progress, meta, ongoing), left)
         except TimeoutError:
             raise ToolExecutionTimeoutError(timeout or 0) from None
         except (InvalidAnswerError, ValidationError) as error:

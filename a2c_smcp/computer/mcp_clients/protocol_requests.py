@@ -5,8 +5,7 @@ dispatcher directly: the models that mcp makes of a call would cost half as much
 """
 
 import itertools
-from collections.abc import Callable, Mapping
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
@@ -27,7 +26,7 @@ from mcp_types import (
     RequestParamsMeta,
 )
 
-from a2c_smcp.computer.calls.progress import CallProgress
+from a2c_smcp.computer.calls.progress import CallProgress, OngoingCall
 from a2c_smcp.computer.mcp_clients.elicitation.asking import ALL_MODES, NO_MODES, AskedCall, QuestionMode, Questions
 from a2c_smcp.computer.mcp_clients.elicitation.declaring import capability
 from a2c_smcp.computer.mcp_clients.mcp_internals import MODERN_PROTOCOL_VERSIONS, check_tool_result
@@ -43,11 +42,6 @@ _RESERVED_META: Final = "io.modelcontextprotocol/"
 _TRACE: Final = ("traceparent", "tracestate", "baggage")
 
 _EVERY: Final[tuple[frozenset[QuestionMode], ...]] = (NO_MODES, frozenset({"form"}), frozenset({"url"}), ALL_MODES)
-
-
-#: Called when a tool call of this task has its turn on the server, before anything is sent. It raises to keep the call
-#: from being sent.
-BEFORE_CALL: Final[ContextVar[Callable[[], None]]] = ContextVar("before_call")
 
 
 class ProtocolRequests:
@@ -76,20 +70,24 @@ class ProtocolRequests:
         params: dict[str, Any],
         progress: CallProgress | None,
         meta: Mapping[str, Any] | None = None,
-    ) -> CallToolResult:
+        ongoing: OngoingCall | None = None,
+    ) -> CallToolResult | None:
         """Call a tool until it has a result: it may ask something first, or want to be called again.
 
         Without `progress` the server is not asked to report any. `meta` becomes the `_meta` of the request, without
-        the keys that are ours.
+        the keys that are ours. Returns `None` if the `ongoing` call may not start any more when it has its turn:
+        nothing was sent then.
         """
         sent = _SentCall(name, params, progress, passed_meta(meta))
         answers: InputResponses | None = None
         state: str | None = None
         said: CallToolResult | InputRequiredResult | ClaimedTask | MCPError
         async with self._limit:
-            if (check := BEFORE_CALL.get(None)) is not None:
-                check()
+            if ongoing is not None and ongoing.may_start is not None and not ongoing.may_start():
+                return None
             call = self._questions.begin(progress)
+            if ongoing is not None:
+                call.ends = ongoing.tool_ends
             try:
                 if self._tasks.are_required(name):
                     return await self._tasks.call(name, params, call, progress, sent.meta)

@@ -190,7 +190,7 @@ class TaskCalls:
     ) -> types.CallToolResult:
         """Run a tool as a task, as until 2025-11-25. `passed` goes into the `_meta` of the request."""
         with self._news.reporting(progress) as meta:
-            request = {"name": name, "arguments": params, "task": {"ttl": _keep_ms()}, **meta}
+            request = {"name": name, "arguments": params, "task": {"ttl": _keep_ms(call.ends)}, **meta}
             if passed:
                 request["_meta"] = {**passed, **meta.get("_meta", {})}
             answer = await self._dispatcher.send_raw_request("tools/call", request)
@@ -283,7 +283,7 @@ def _questions_in(answer: Mapping[str, Any]) -> types.InputRequests:
     return types.InputRequiredResult.model_validate(asked, by_name=False).input_requests or {}
 
 
-def _keep_ms() -> int:
-    """How long the server is asked to keep the task: longer than the call may take."""
-    left = anyio.current_effective_deadline() - anyio.current_time() + _MOST.keep
+def _keep_ms(ends: float) -> int:
+    """How long the server is asked to keep the task of a call that ends by then: longer than the call may take."""
+    left = ends - anyio.current_time() + _MOST.keep
     return int(min(max(left, _MOST.keep), _MOST.longest_keep) * 1000)

@@ -59,13 +59,15 @@ class AgentQuestions:
         """Who is asked, by the id of the question."""
         self._log = LimitedLog(logger)
 
-    def caller(self, key: CallKey, request: ToolCallReq, connection: Connection | None) -> Caller | None:
+    def caller(
+        self, key: CallKey, request: ToolCallReq, asker: Asker | None, connection: Connection | None
+    ) -> Caller | None:
         """The caller of a tool call, if it said that it can answer questions. The call came by this connection."""
         modes = frozenset(mode for mode in get_args(QuestionMode) if mode in request.get("questions", ()))
-        if not modes:
+        if not modes or asker is None:
             return None
         send = partial(self._send, key, connection)
-        return Caller(_AGENT, modes, partial(self._ask, ASKER.get(), key, request["computer"], send))
+        return Caller(_AGENT, modes, partial(self._ask, asker, key, request["computer"], send))
 
     async def answer(self, request: AnswerQuestionReq) -> DoneRet:
         """Take an answer of the agent. Raises `NotFoundError` if no question of a call of this agent waits for it, and

@@ -15,7 +15,7 @@ from typing import Any, Final, Self, get_args
 
 import anyio
 
-from a2c_smcp.computer.asker import ASKER, asker_of
+from a2c_smcp.computer.asker import ASKER, Asker, asker_of
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.mcp_clients.catalogue import with_server_names
 from a2c_smcp.computer.redaction import discreet_config
@@ -39,7 +39,7 @@ from a2c_smcp.errors import (
     error_from_payload,
 )
 from a2c_smcp.link.connection import ANSWERED_ON
-from a2c_smcp.link.interface import Disconnected, Joined, KeySource, LinkEvent, LinkOptions, Membership
+from a2c_smcp.link.interface import Disconnected, Handler, Joined, KeySource, LinkEvent, LinkOptions, Membership
 from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.link.transports import Way
 from a2c_smcp.smcp import (
@@ -120,7 +120,6 @@ class SMCPComputerClient:
         options = url if isinstance(url, LinkOptions) else LinkOptions(url)
         if api_key is not None:
             options = replace(options, api_key=api_key)
-        check = partial(self._request, TOOL_CALL_EVENT)
         self._guard = computer.read_guard()
         self._journal = ChangeJournal()
         self._blobs = KeptBlobs()
@@ -128,7 +127,7 @@ class SMCPComputerClient:
         self._skills = AgentSkills(computer.skills, computer.uploads, self._blobs, self._guard)
         self._calls = AgentCalls(
             computer,
-            check,
+            self._checked,
             lambda *report: self._link.send(*report),
             lambda *event: self._link.request(*event),
             lambda: self._link.max_message,
@@ -235,7 +234,8 @@ class SMCPComputerClient:
 
     # --- answering
 
-    def _handlers(self) -> dict[str, Callable[[Any], Awaitable[Any]]]:
+    def _handlers(self) -> dict[str, Handler]:
+        """The one table of what is answered."""
         answers: dict[str, Callable[[Any], Awaitable[Any]]] = {
             GET_TOOLS_EVENT: self._get_tools,
             GET_CONFIG_EVENT: self._get_config,
@@ -254,30 +254,33 @@ class SMCPComputerClient:
             GET_BLOB_EVENT: self._skills.get_blob,
             PUT_BLOB_EVENT: self._skills.put_blob,
         }
-        asked = {event: self._answering(event, answer) for event, answer in answers.items()}
         return {
             **{name: _not_ours for name, event in EVENTS.items() if event.kind is Kind.NOTIFICATION},
-            **self._dialect.around({**asked, TOOL_CALL_EVENT: self._calls.answer}),
+            **{event: partial(self._answer, event, answer) for event, answer in answers.items()},
+            TOOL_CALL_EVENT: self._calls.answer,
             CANCEL_TOOL_CALL_NOTIFICATION: self._calls.cancel,
             LEAVE_OFFICE_NOTIFICATION: self._member_left,
         }
 
-    def _answering(self, event: str, answer: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
-        async def handle(data: Any) -> Any:
-            return await answer(self._request(event, data))
+    def _answer(self, event: str, answer: Callable[[Any], Awaitable[Any]], data: Any) -> Awaitable[Any]:
+        handler = partial(self._answer_ours, event, answer)
+        return self._dialect.answer(event, handler, data) if self._dialect.are_for(data) else handler(data)
 
-        return handle
+    async def _answer_ours(self, event: str, answer: Callable[[Any], Awaitable[Any]], data: Any) -> Any:
+        """Answer a request in our own dialect, for the agent that asks it."""
+        request, asker = self._checked(event, data)
+        ASKER.set(asker)  # for this task only
+        return await answer(request)
 
-    def _request(self, event: str, data: Any) -> Any:
-        """The request, checked. Raises if it is invalid, or for another computer. Sets who asks for this task."""
+    def _checked(self, event: str, data: Any) -> tuple[Any, Asker]:
+        """The request and who asks. Raises if the request is invalid, or for another computer."""
         request = parse(event, data, max_timeout=self._max_timeout)
         if request["computer"] != self._computer.name:
             raise NotFoundError("the request names another computer than this one")
         connection = ANSWERED_ON.get()
         asker = asker_of(data, self._calls.office, stamps=connection is not None and connection.stamps)
-        ASKER.set(asker)
         self._guard.last = asker
-        return request
+        return request, asker
 
     async def _get_tools(self, request: GetToolsReq) -> GetToolsRet:
         tools = self._computer.get_available_tools()

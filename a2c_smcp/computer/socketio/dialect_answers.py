@@ -5,9 +5,7 @@ speaks 0.4 with everybody.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextvars import ContextVar
-from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.redaction import discreet_error
@@ -19,13 +17,11 @@ from a2c_smcp.dialects.handshake import Dialect
 from a2c_smcp.dialects.marks import is_marked
 from a2c_smcp.dialects.shapes import config_for_04, resource_for_04, tools_for_04
 from a2c_smcp.errors import NotFoundError, SMCPError, error_from_payload
+from a2c_smcp.link.connection import ANSWERED_ON
 from a2c_smcp.link.interface import Handler
 from a2c_smcp.smcp import GET_CONFIG_EVENT, GET_RESOURCES_EVENT, GET_TOOLS_EVENT, TOOL_CALL_EVENT, CallToolRet
 
 __all__ = ["DialectAnswers"]
-
-#: Whether the request that this task answers is of a 0.4 agent.
-_SPEAKS_04: Final[ContextVar[bool]] = ContextVar("_SPEAKS_04", default=False)
 
 
 class DialectAnswers:
@@ -44,14 +40,15 @@ class DialectAnswers:
             GET_RESOURCES_EVENT: self._resources,
         }
 
-    def around(self, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
-        """The same handlers, which now also answer 0.4 agents, in the dialect of these."""
-        return {event: partial(self._handle, event, handler) for event, handler in handlers.items()}
+    def are_for(self, data: Any) -> bool:
+        """Whether this request is of a 0.4 agent."""
+        if is_marked(data):
+            return True
+        connection = ANSWERED_ON.get()
+        return (self._dialect() if connection is None else connection.dialect) is Dialect.V0_4
 
-    async def _handle(self, event: str, handler: Handler, data: Any) -> Any:
-        if not self._speaks_04(data):
-            return await handler(data)
-        _SPEAKS_04.set(True)  # for this task only
+    async def answer(self, event: str, handler: Handler, data: Any) -> Any:
+        """Let a handler of our own dialect answer a 0.4 agent."""
         translate = self._translations.get(event) if isinstance(data, dict) else None
         reply = await (handler(data) if translate is None else translate(handler, data))
         error_said = error_from_payload(reply) if isinstance(reply, dict) else None
@@ -60,10 +57,7 @@ class DialectAnswers:
     def refused(self, event: object, data: Any, error: SMCPError) -> dict[str, Any]:
         """What is sent for a request that has failed."""
         shown = discreet_error(error)
-        return flat_payload(event, shown) if isinstance(event, str) and self._speaks_04(data) else shown.payload()
-
-    def _speaks_04(self, data: Any) -> bool:
-        return is_marked(data) or self._dialect() is Dialect.V0_4
+        return flat_payload(event, shown) if isinstance(event, str) and self.are_for(data) else shown.payload()
 
     async def _call(self, handler: Handler, data: dict[str, Any]) -> Any:
         name, computer = data.get("tool_name"), self._computer
@@ -93,8 +87,8 @@ class DialectAnswers:
     # --- tool calls
 
     def shaped(self, result: CallToolRet) -> CallToolRet:
-        """A result for the agent whose request this task answers: with handles, if it speaks 0.4."""
-        return with_handles(result, self._blobs.for_one_result()) if _SPEAKS_04.get() else result
+        """A result for a 0.4 agent: with handles."""
+        return with_handles(result, self._blobs.for_one_result())
 
     def seconds(self, timeout: float) -> float:
         """How long a tool may run whose call has this timeout."""

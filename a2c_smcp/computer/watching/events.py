@@ -405,12 +405,13 @@ class EventHub:
         self.number = 0
         """The number of the last event."""
         self._streams: set[EventReader] = set()
-        #: The classes that at least one reader reads; `None` if a reader reads all.
-        self._wanted: frozenset[type] | None = frozenset()
+        self.wanted: frozenset[type] | None = frozenset()
+        """The classes that at least one reader reads; `None` if a reader reads all. Another object after every change
+        of the readers."""
 
     def wants(self, kind: type) -> bool:
         """Whether somebody reads events of this class. Otherwise there is no need to make one."""
-        return self._wanted is None or kind in self._wanted
+        return self.wanted is None or kind in self.wanted
 
     def publish(self, event: ComputerEvent, size: int = 0) -> None:
         """Add an event to every open stream that reads its class. It has about `size` bytes."""
@@ -435,4 +436,4 @@ class EventHub:
 
     def _count(self) -> None:
         kinds = [stream.kinds for stream in self._streams]
-        self._wanted = None if None in kinds else frozenset().union(*(kind for kind in kinds if kind is not None))
+        self.wanted = None if None in kinds else frozenset().union(*(kind for kind in kinds if kind is not None))

@@ -10,6 +10,7 @@ A question ends with the calls that it may belong to, and with the session.
 """
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -133,12 +134,14 @@ class PersonAsker(Protocol):
 class AskedCall:
     """A call that runs on the server and may ask. `call` is the asker's value for it."""
 
-    __slots__ = ("asked", "call", "progress", "task_id")
+    __slots__ = ("asked", "call", "ends", "progress", "task_id")
 
     def __init__(self, call: object | None, progress: CallProgress | None) -> None:
         self.call = call
         self.progress = progress
         self.asked = 0
+        self.ends = math.inf
+        """When it is out of time, by the clock of the event loop."""
         self.task_id: str | None = None
         """The task as which the server runs the call. Its questions name the task."""
 
