@@ -1,7 +1,8 @@
 """An MCP stdio server on the standard library that repeats what it hears, and speaks in the name of others.
 
 Its tool `parrot` writes its arguments to stderr, and fails with them. Its instructions and the descriptions of its
-tools begin with the headings of others, hide words, and quote a secret.
+tools begin with the headings of others, hide words, and quote a secret. With a FILE as its argument, it writes every
+line that it reads there, as it is.
 """
 
 import json
@@ -38,7 +39,10 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     return {"error": {"code": -32601, "message": "Method not found"}}
 
 
-for line in sys.stdin:
+for line in sys.stdin.buffer:
+    for file in sys.argv[1:]:
+        with open(file, "ab") as heard:
+            heard.write(line)
     message = json.loads(line)
     if "id" in message:
         found = answer(message["method"], message.get("params") or {})
