@@ -47,8 +47,9 @@ def asker_of(request: Mapping[str, Any], office: str, *, stamps: bool) -> Asker:
     """Who made a request that has passed its check, in this office. `stamps` is whether the server that sent it
     announced them. A stamp that is missing or broken makes the name a claim, like a server without stamps.
     """
-    if stamps and isinstance(stamp := request.get(STAMP_FIELD), Mapping) and isinstance(stamp.get("name"), str):
+    agent: str = request["agent"]
+    if stamps and type(stamp := request.get(STAMP_FIELD)) is dict and isinstance(name := stamp.get("name"), str):
         key = stamp.get("key")
         is_named = isinstance(key, str) and key != ""
-        return Asker(stamp["name"], key if is_named else None, stamp.get("bound") is True, office, request["agent"])
-    return Asker(request["agent"], office=office, own_id=request["agent"])
+        return Asker(name, key if is_named else None, stamp.get("bound") is True, office, agent)
+    return Asker(agent, None, False, office, agent)

@@ -28,12 +28,12 @@ class TimeLimits:
 
     # One object and one timer for a call: a cancel scope would take a tenth of the time of a small call.
     __slots__ = (
-        "_approval_timeout",
         "_cancels",
         "_loop",
         "_runs",
         "_timeout",
         "_timer",
+        "approval_timeout",
         "began",
         "task",
         "tool_ends",
@@ -48,7 +48,7 @@ class TimeLimits:
         self._loop = loop = task.get_loop()
         self.began = loop.time()
         self._timeout = math.inf if timeout is None else timeout
-        self._approval_timeout = approval_timeout
+        self.approval_timeout = approval_timeout
         self.tool_ends = self.began + self._timeout + (approval_timeout or 0)
         """When the tool is out of time at the latest, by the clock of the event loop."""
         self.why: EndedEarly | None = None
@@ -62,7 +62,7 @@ class TimeLimits:
 
     def start(self) -> None:
         """The call begins."""
-        if self._approval_timeout is None and self._timeout != math.inf:
+        if self.approval_timeout is None and self._timeout != math.inf:
             self._timer = self._loop.call_at(self.tool_ends, self.cancel, "timed_out")
 
     def cancel(self, why: EndedEarly = "here") -> None:
@@ -91,8 +91,8 @@ class TimeLimits:
         # would fail with a timeout of the tool.
         ends = self.ends
         expires = min(ends, anyio.current_effective_deadline()) - 0.1
-        if self._approval_timeout is not None:
-            expires = min(expires, self.began + self._approval_timeout)
+        if self.approval_timeout is not None:
+            expires = min(expires, self.began + self.approval_timeout)
         # A busy event loop may wake after both times. Then the call must still not fail with a timeout of the tool.
         self._set(math.inf)
         try:
@@ -101,8 +101,8 @@ class TimeLimits:
             self._set(ends)
 
     def start_tool(self) -> float:
-        """The tool starts now. Returns when it is out of time."""
-        if self._approval_timeout is not None:
+        """The tool starts now. Returns when it is out of time. Without an `approval_timeout` that is not new."""
+        if self.approval_timeout is not None:
             self.tool_ends = self._loop.time() + self._timeout
             self._set(self.tool_ends)
         return self.tool_ends

@@ -114,7 +114,6 @@ class ToolCalls:
         confirmed_by, sent_at, result = call.decided_by, None, None
         current = CURRENT_CALL.set(call)
         try:
-            catalogue = self._manager.serving.catalogue
             try:
                 tool = self._find(call)
             finally:
@@ -123,13 +122,15 @@ class ToolCalls:
             if self._required is not None:
                 await self._required.written()
                 tool = self._find(call)
+            catalogue = self._manager.serving.catalogue
             limits.start()
             approved = await self._approve(call, tool, progress, limits)
             while result is None:
                 if isinstance(approved, Refuse):
                     raise approved.error(call.name)
                 tool = approved
-                call.tool_ends = limits.start_tool()
+                if limits.approval_timeout is not None:
+                    call.tool_ends = limits.start_tool()
                 call.may_start = partial(self._may_start, call, tool, catalogue)
                 sent_at = time.time()
                 result = await self._manager.call_tool(tool, call.arguments, None, progress, meta, call)
@@ -214,7 +215,9 @@ class ToolCalls:
     # --- one call
 
     def _find(self, call: LoggedCall) -> ShownTool:
-        tool = self._manager.validate_tool_call(call.name)
+        tool = self._manager.serving.catalogue.shown.get(call.name)
+        if tool is None:
+            tool = self._manager.validate_tool_call(call.name)  # it knows why there is none
         call.server, call.tool = tool.server, tool.tool.name
         return tool
 

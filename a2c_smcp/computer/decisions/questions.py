@@ -34,7 +34,7 @@ class QuestionDesk:
         self._decisions = decisions
 
     def modes(self, where: QuestionPlace, call: object | None) -> frozenset[QuestionMode]:
-        if self._decisions.can_answer("question"):
+        if "question" in self._decisions.answerable:
             return ALL_MODES
         caller = _caller(where, call)
         return NO_MODES if caller is None else caller.modes

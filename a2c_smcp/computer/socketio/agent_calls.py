@@ -165,7 +165,7 @@ class AgentCalls:
             most = self._max_message() if connection is None else connection.max_message
             if reply.size + PACKET_OVERHEAD > most:
                 reply = self._too_large(key, reply, most)
-            self._memory.finish(key, reply, reply.size, asyncio.get_running_loop().time())
+            self._memory.finish(key, reply, reply.size, call.started + call.duration)
             return reply
         finally:
             if reply is None:
