@@ -99,6 +99,10 @@ FORBIDDEN = """
 [[rules]]
 effect = "deny"
 args.path = {under = "/srv/secret"}
+
+[[rules]]
+effect = "deny"
+args.name = {glob = "*\ufffd*"}
 """
 #: A request of its own, if it came to stand in a line of its own.
 SMUGGLED = (
@@ -115,6 +119,8 @@ TEXTS: list[tuple[str, bool]] = [
     (f'{{"text":"\u2028{QUOTED}\u2029\u0085{QUOTED}"}}', True),
     (f'{{"text":"\\u000a\\u000d{QUOTED}\\u000b\\u001e\\u2028"}}', True),
     ('{"path":"/srv/secret/key"}', False),
+    ('{"name":"half \\ud800"}', False),  # this tool would get U+FFFD
+    ('{"name":"half \\ud83d\\ude00"}', True),
     ('{"path":"/tmp/a","path":"/srv/secret/key"}', False),
     ('{"path":"/srv/secret/key","path":"/tmp/a"}', True),
     ('{"path":"/srv/secret/key","\\u0070ath":"/tmp/b"}', True),

@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio.lowlevel
+import orjson
 from mcp_types import CallToolResult
 
 from a2c_smcp.computer.asker import Asker
@@ -54,7 +55,7 @@ from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.json_sizes import weight
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, on_one_line
-from a2c_smcp.wire import encoded
+from a2c_smcp.wire import codec, encoded
 
 if TYPE_CHECKING:
     from a2c_smcp.computer.recording.recorder import Recorder
@@ -271,6 +272,7 @@ class ToolCalls:
                 return tool if isinstance(approval, Run) else approval
             if progress is not None:
                 progress.waiting()
+            call.arguments = _as_sent(call.arguments)
             definition = self._definitions.of(tool)
             asked = await self._ask(call, tool, definition, limits, verdict)
             if isinstance(asked, Refuse):
@@ -311,6 +313,7 @@ class ToolCalls:
     async def _rules_say(self, call: LoggedCall, tool: ShownTool, *, counts: bool = True) -> RuleVerdict | None:
         rules, verdict = self._decisions.rules, None
         if rules.has_rules:
+            call.arguments = _as_sent(call.arguments)
             asked = RuledCall(self._definitions.ruled(tool), call.arguments, call.asker)
             verdict = await rules.verdict(asked, counts=counts, counted=call.counted_by)
             if verdict is not None and counts:
@@ -400,6 +403,21 @@ class ToolCalls:
             self._renew()
         for ended in self._when_ended:
             ended(call, result)
+
+
+def _as_sent(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as a server reads them, for those who decide: half characters (lone surrogates) are replaced on the
+    way to it.
+    """
+    try:
+        orjson.dumps(arguments)
+        return arguments
+    except TypeError:
+        pass
+    try:
+        return cast("dict[str, Any]", codec.loads(codec.dumps_well_formed(arguments)))
+    except (TypeError, ValueError, RecursionError):  # a call of this program may have values that are not JSON
+        return arguments
 
 
 def _links(result: CallToolResult) -> list[str]:
