@@ -288,6 +288,19 @@ async def test_a_repeat_of_a_call_whose_result_did_not_fit_is_told_so_and_runs_n
         assert (await it.stats())["started"] == 1
 
 
+async def test_a_repeat_on_a_connection_that_takes_less_gets_413_and_the_connection_stays(hub: Running) -> None:
+    async with world(hub.url) as it:
+        await it.agent.tool("a.echo", 20, "large", text="x" * 3000)
+        connection = it.client._link._connection
+        assert connection is not None
+        connection._max_message, before = 2000, connection._max_message
+        again = await it.agent.tool("a.echo", 20, "large", text="x" * 3000)
+        assert again["error"]["code"] == 413
+        connection._max_message = before
+        assert (await it.agent.tool("a.echo", 20, "large", text="x" * 3000))["isError"] is False
+        assert (await it.stats())["started"] == 1
+
+
 async def test_a_repeat_that_waits_keeps_no_params(hub: Running) -> None:
     async with world(hub.url) as it:
         call = {"agent": "ag", "req_id": "1", "computer": "pc", "tool_name": "a.sleep", "timeout": 30}

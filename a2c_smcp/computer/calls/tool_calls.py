@@ -237,7 +237,8 @@ class ToolCalls:
 
     def _failed(self, call: LoggedCall, error: SMCPError) -> CallToolResult:
         whose = "calls of this computer" if call.asker is None else "calls of agents"
-        self._failures.warn(whose, "tool call %s failed: %s", in_log(call.req_id), on_one_line(error))
+        if self._failures.allows(whose):
+            logger.warning("tool call %s failed: %s", in_log(call.req_id), on_one_line(error))
         call.stopped, call.code = _stopped_by(error), error.code
         return error_result(error)
 

@@ -114,12 +114,15 @@ class AgentCalls:
             if known is not NEW:
                 # The repeat may wait as long as the call runs. It need not keep its params: the first request has them.
                 data["params"], request["params"] = None, {}
-                return await self._repeated(key, known)
+                reply = await self._repeated(key, known)
+                self._check_size(reply, ANSWERED_ON.get())  # of this connection, which may be another one
+                return reply
             call = LoggedCall(req_id, asker, tool, params, timeout, time.time(), limits.began, limits.cancel)
             call.tool_ends = limits.tool_ends
             return await self._run(key, call, limits, request, speaks_04=speaks_04)
         except SMCPError as error:
-            self._refusals.warn(_AGENTS, "refused tool call %s: %s", req_id_in_log(data), on_one_line(error))
+            if self._refusals.allows(_AGENTS):
+                logger.warning("refused tool call %s: %s", req_id_in_log(data), on_one_line(error))
             return discreet_error(error).tool_call_payload()
         except Exception:
             # A boundary, like the one in `OfficeLink`. It is here because a failed tool call has a shape of its own.
@@ -131,9 +134,7 @@ class AgentCalls:
         if isinstance(known, Finished):
             return cast("Encoded", known.result)
         if known is RAN:
-            raise InternalError(
-                "this call has run, and its result was too large to be kept for a repeat", {"may_have_run": True}
-            )
+            raise InternalError("this call has run, and its result is not kept any more", {"may_have_run": True})
         if (awaited := self._awaited.get(key)) is None:
             awaited = self._awaited[key] = asyncio.get_running_loop().create_future()
         if (reply := await asyncio.shield(awaited)) is None:
@@ -157,15 +158,18 @@ class AgentCalls:
                 await progress.end()
             if result.is_error and (spans := TRACING.spans) is not None:
                 spans.tool_failed((result.meta or {}).get(ERROR_CODE_MARKER))
-            reply, call.sent = call.sent, None
+            sent, call.sent = call.sent, None
             if speaks_04:
-                reply = encoded(self._dialect.shaped(to_wire(result)))
-            elif reply is None:
-                reply = encoded(to_wire(result))
-            most = self._max_message() if connection is None else connection.max_message
-            if reply.size + PACKET_OVERHEAD > most:
-                reply = self._too_large(key, reply, most)
-            self._memory.finish(key, reply, reply.size, call.started + call.duration)
+                sent = encoded(self._dialect.shaped(to_wire(result)))
+            elif sent is None:
+                sent = encoded(to_wire(result))
+            try:
+                self._check_size(sent, connection)
+            except PayloadTooLargeError as error:
+                self._refusals.warn(_AGENTS, "tool call %s: %s", in_log(key.req_id), error)
+                sent = encoded(to_wire(error_result(error)))
+            self._memory.finish(key, sent, sent.size, call.started + call.duration)
+            reply = sent
             return reply
         finally:
             if reply is None:
@@ -175,11 +179,11 @@ class AgentCalls:
             if (awaited := self._awaited.pop(key, None)) is not None:
                 awaited.set_result(reply)
 
-    def _too_large(self, key: CallKey, reply: Encoded, most: int) -> Encoded:
-        """What takes the place of a result that is too large to send."""
-        error = PayloadTooLargeError(f"the result has {reply.size} bytes; a message may have at most {most}")
-        self._refusals.warn(_AGENTS, "tool call %s: %s", in_log(key.req_id), error)
-        return encoded(to_wire(error_result(error)))
+    def _check_size(self, reply: Encoded, connection: Connection | None) -> None:
+        """Raise if a reply is too large to send."""
+        most = self._max_message() if connection is None else connection.max_message
+        if reply.size + PACKET_OVERHEAD > most:
+            raise PayloadTooLargeError(f"the result has {reply.size} bytes; a message may have at most {most}")
 
     async def _send_progress(
         self,
