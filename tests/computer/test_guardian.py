@@ -15,11 +15,9 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import MCPError
-from mcp.client.client import Client
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.mcp_clients.mcp_internals import client_over
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 from a2c_smcp.computer.mcp_clients.pipes.guardian import Guardian
 from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
@@ -27,6 +25,7 @@ from a2c_smcp.computer.mcp_clients.pipes.stdio import StdioTransport
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.utils.system import HAS_GUARDIANS
 from tests.computer.fakes.computers import FAST, server
+from tests.computer.fakes.plain_client import PlainClient, client_over
 from tests.computer.fakes.processes import (
     both_loops,
     command,
@@ -320,13 +319,13 @@ async def test_servers_have_a_mark_and_those_that_keep_have_none(tmp_path: Path)
 @asynccontextmanager
 async def guarded(
     mode: str, timings: StdioTimings = PATIENT, **options: object
-) -> AsyncIterator[tuple[Client, StdioTransport]]:
+) -> AsyncIterator[tuple[PlainClient, StdioTransport]]:
     program, arguments = command(mode, **options)
     guardian = Guardian("test")
     transport = StdioTransport(StdioParameters(command=program, args=arguments), timings=timings, guardian=guardian)
     with nothing_left_over():
         try:
-            async with client_over(transport, mode="legacy", cache=None) as client:
+            async with client_over(transport) as client:
                 yield client, transport
         finally:
             await guardian.aclose()

@@ -15,11 +15,11 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import MCPError
 from mcp_types import TextContent
 
 from a2c_smcp.computer.mcp_clients.connection_options import ConnectionHooks, ConnectionOptions, Timings
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.mcp_clients.model import parse_server
 from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.probe import ProbeTimeouts

@@ -1,59 +1,47 @@
 """What we rely on in mcp's client and its documentation does not promise: an upgrade of mcp fails here first."""
 
 import ast
-import dataclasses
 import inspect
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import mcp_types
 import pytest
-from mcp import MCPError
-from mcp.client import _transport, streamable_http
+from mcp.client import _transport, stdio, streamable_http
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
-from mcp.client.client import Client
-from mcp.client.session import ClientSession
 from mcp.shared import jsonrpc_dispatcher
 from mcp.shared._context_streams import ContextReceiveStream
-from mcp.shared.dispatcher import Dispatcher
+from mcp.shared.exceptions import NoBackChannelError
+from mcp.shared.inbound import X_MCP_HEADER_KEY
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp_types import methods
 
 import a2c_smcp.computer
-from a2c_smcp.computer.mcp_clients import mcp_internals
-from a2c_smcp.computer.mcp_clients.mcp_internals import NoBackChannelError, client_over, lacks_back_channel, says_gone
+from a2c_smcp.computer.mcp_clients import mcp_internals, protocol_client
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError, lacks_back_channel, says_gone
+from a2c_smcp.computer.mcp_clients.model import StdioParameters
+from a2c_smcp.computer.mcp_clients.pipes.process import INHERITED, environment_of
 
 #: Every name that is handed on as it is, and where mcp has it.
 HANDED_ON = {
     "mcp.client._transport": ("TransportStreams",),
-    "mcp.client.session": ("IncomingMessage",),
-    "mcp.shared.dispatcher": (
-        *("CallOptions", "Dispatcher", "OnNotify", "OnNotifyIntercept", "OnRequest", "Outbound", "ProgressFnT"),
-        *("as_request_id", "coerce_request_id", "run_notify_intercept"),
+    "mcp.shared.dispatcher": ("CallOptions", "ProgressFnT"),
+    "mcp.shared.inbound": (
+        *("MCP_METHOD_HEADER", "MCP_NAME_HEADER", "MCP_PROTOCOL_VERSION_HEADER", "NAME_BEARING_METHODS"),
+        *("encode_header_value", "find_invalid_x_mcp_header", "mcp_param_headers", "x_mcp_header_map"),
     ),
-    "mcp.shared.exceptions": ("NoBackChannelError",),
-    "mcp.shared.jsonrpc_dispatcher": (
-        *("JSONRPCDispatcher", "cancelled_request_id_from_params", "handler_exception_to_error_data"),
-        "progress_token_from_params",
-    ),
+    "mcp.shared.jsonrpc_dispatcher": ("JSONRPCDispatcher",),
     "mcp.shared.message": ("SessionMessage",),
-    "mcp.shared.transport_context": ("TransportContext",),
-    "mcp_types.methods": ("parse_server_result",),
-    "mcp_types.version": ("MODERN_PROTOCOL_VERSIONS",),
-}
-#: What is made of other things, each with a test of its own below.
-MADE = {
-    *("check_tool_result", "client_over", "discover", "lacks_back_channel", "ping"),
-    "says_gone",
 }
 #: What mcp's documentation offers to clients; the rest goes through `mcp_internals`.
 DOCUMENTED = {
-    *("mcp", "mcp_types", "mcp.client.client", "mcp.client.sse", "mcp.client.stdio", "mcp.client.streamable_http"),
-    *("mcp.client.extension", "mcp.client.subscriptions", "mcp.client.auth", "mcp.shared.auth"),
-    "mcp.client.auth.extensions.client_credentials",
+    *("mcp", "mcp_types", "mcp_types.methods", "mcp_types.version"),
+    *("mcp.client.sse", "mcp.client.stdio", "mcp.client.streamable_http"),
+    *("mcp.client.auth", "mcp.client.auth.extensions.client_credentials", "mcp.shared.auth"),
 }
 
 
@@ -64,7 +52,7 @@ def test_what_is_handed_on_is_where_it_was(module: str, name: str) -> None:
 
 
 def test_every_name_has_its_test() -> None:
-    assert {name for names in HANDED_ON.values() for name in names} | MADE == set(mcp_internals.__all__)
+    assert {name for names in HANDED_ON.values() for name in names} == set(mcp_internals.__all__)
 
 
 def test_the_rest_of_the_computer_imports_what_is_documented() -> None:
@@ -92,16 +80,14 @@ def test_a_machine_still_asks_its_issuer_where_we_put_our_own_grant() -> None:
     assert inspect.iscoroutinefunction(ClientCredentialsOAuthProvider._perform_authorization)
 
 
-def test_a_session_still_has_what_we_ask_it_for_past_its_client() -> None:
-    def names(method: Any) -> list[str]:
-        return list(inspect.signature(method).parameters)
-
-    assert names(ClientSession.send_discover)[:2] == ["self", "version"]
-    assert names(ClientSession.adopt)[:2] == ["self", "result"]
-    assert names(ClientSession.send_ping)[:1] == ["self"]
-    assert names(ClientSession.validate_tool_result)[:3] == ["self", "name", "result"]
-    assert names(methods.parse_server_result)[:3] == ["method", "version", "data"]
+def test_streams_and_dispatchers_still_have_what_we_use_of_them() -> None:
+    assert list(inspect.signature(methods.parse_server_result).parameters)[:3] == ["method", "version", "data"]
     assert "last_context" in ContextReceiveStream.__slots__
+
+
+def test_the_keys_of_listen_streams_and_headers_are_mcps() -> None:
+    assert protocol_client._SUBSCRIPTION == SUBSCRIPTION_ID_META_KEY
+    assert protocol_client._HEADER == X_MCP_HEADER_KEY
 
 
 @pytest.mark.parametrize(
@@ -120,71 +106,36 @@ def test_the_end_of_a_session_is_still_said_in_these_words(code: int, words: str
 
 
 def test_a_server_without_a_back_channel_still_says_so_in_these_words() -> None:
-    assert lacks_back_channel(NoBackChannelError("elicitation/create"))
+    said = NoBackChannelError("elicitation/create").error
+    assert lacks_back_channel(MCPError.of(said))
     assert not lacks_back_channel(MCPError(mcp_types.INVALID_REQUEST, "Session terminated"))
-    assert not lacks_back_channel(MCPError(-1, NoBackChannelError("elicitation/create").message))
-
-
-class Spoken:
-    """A dispatcher that answers the handshake by itself."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    async def send_raw_request(self, method: str, params: Any, opts: Any = None) -> dict[str, Any]:
-        self.asked.append(method)
-        info = {"name": "a", "version": "1"}
-        return {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": info, "tools": []}
-
-    async def notify(self, method: str, params: Any, opts: Any = None) -> None:
-        self.asked.append(method)
-
-    async def run(self, *_: Any, task_status: Any) -> None:
-        task_status.started()
-
-
-def test_the_client_still_asks_its_own_connect_for_a_dispatcher() -> None:
-    fields = {field.name: field.init for field in dataclasses.fields(Client)}
-    assert fields.get("_connect") is False, "mcp's Client has no `_connect` any more: see mcp_internals.client_over"
-    assert "dispatcher" in inspect.signature(ClientSession).parameters
+    assert not lacks_back_channel(MCPError(-1, said.message))
 
 
 def test_the_types_of_transports_are_where_they_were() -> None:
     assert {"ReadStream", "Transport", "TransportStreams", "WriteStream"} <= set(_transport.__all__)
 
 
-def test_a_dispatcher_still_has_the_methods_that_ours_has() -> None:
+def test_mcps_dispatcher_still_takes_what_ours_gives_it() -> None:
     def names(method: Any) -> list[str]:
         return list(inspect.signature(method).parameters)
 
-    assert names(Dispatcher.send_raw_request) == ["self", "method", "params", "opts"]
-    assert names(Dispatcher.notify) == ["self", "method", "params", "opts"]
-    assert names(Dispatcher.run) == ["self", "on_request", "on_notify", "on_notify_intercept", "task_status"]
+    assert names(JSONRPCDispatcher.send_raw_request)[:4] == ["self", "method", "params", "opts"]
+    assert names(JSONRPCDispatcher.notify)[:4] == ["self", "method", "params", "opts"]
+    assert names(JSONRPCDispatcher.run) == ["self", "on_request", "on_notify", "on_notify_intercept", "task_status"]
+    assert {"cancel_on_abandon", "headers", "on_progress", "request_id", "timeout"} <= set(
+        mcp_internals.CallOptions.__annotations__
+    )
 
 
-@pytest.mark.parametrize("fails", [False, True])
-async def test_a_client_speaks_over_the_dispatcher_that_it_is_given_and_leaves_its_way(fails: bool) -> None:
-    dispatcher, left = Spoken(), []
-
-    @asynccontextmanager
-    async def way() -> AsyncIterator[Any]:
-        try:
-            yield dispatcher
-        finally:
-            left.append(True)
-
-    try:
-        async with client_over(way(), mode="legacy", cache=None) as client:
-            assert (await client.list_tools()).tools == []
-            if fails:
-                raise LookupError
-    except* LookupError:
-        assert fails
-    assert dispatcher.asked == ["initialize", "notifications/initialized", "tools/list"]
-    assert left == [True]
+def test_a_server_gets_the_variables_that_mcps_own_client_gives_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "() { :; }; echo")
+    if sys.platform != "win32":
+        assert set(INHERITED) == set(stdio.DEFAULT_INHERITED_ENV_VARS)
+        assert environment_of(StdioParameters(command="x")) == stdio.get_default_environment()
 
 
-@pytest.mark.parametrize("module", ["session", "sse", "streamable_http"])
+@pytest.mark.parametrize("module", ["sse", "streamable_http"])
 def test_the_loggers_of_mcps_client_have_the_names_that_are_kept_brief(module: str) -> None:
     logger = import_module(f"mcp.client.{module}").logger
     assert logger.name in mcp_internals._LOGGERS

@@ -3,8 +3,8 @@
 from typing import Any, cast
 
 import pytest
-from mcp import MCPError
 
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.resources.prompt_rounds import PromptRound, asked_by, round_of
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.smcp import GetPromptReq

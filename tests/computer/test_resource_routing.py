@@ -3,8 +3,8 @@
 import logging
 
 import pytest
-from mcp import MCPError
 
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.resources.routing import Readable, Target, find_target, refusal
 from a2c_smcp.computer.watching.announcements import Listed, Watch
 from a2c_smcp.errors import SMCPError

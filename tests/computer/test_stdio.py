@@ -14,14 +14,13 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import MCPError
-from mcp.client.client import Client
 from mcp_types import ElicitRequestParams, ElicitResult, TextContent
 
-from a2c_smcp.computer.mcp_clients.mcp_internals import client_over
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.pipes.stdio import StdioTransport
+from tests.computer.fakes.plain_client import PlainClient, client_over
 from tests.computer.fakes.processes import (
     both_loops,
     command,
@@ -45,11 +44,10 @@ def transport(mode: str, *, timings: StdioTimings = FAST, on_stderr: Any = None,
 
 
 @asynccontextmanager
-async def running(server: StdioTransport) -> AsyncIterator[Client]:
+async def running(server: StdioTransport) -> AsyncIterator[PlainClient]:
     """A session with the server; afterwards nothing is left of either."""
     with nothing_left_over():
-        async with client_over(server, mode="legacy", cache=None) as client:
-            await client.list_tools()  # or the SDK lists them after the first call, to validate its result
+        async with client_over(server) as client:
             yield client
         await is_gone(server)
 
@@ -142,7 +140,7 @@ def wait_until_dead(server: StdioTransport) -> None:
 async def test_a_server_that_dies_on_start_says_why() -> None:
     server = transport("dies-on-start", code=7)
     with nothing_left_over(), pytest.raises(ExceptionGroup) as caught:
-        async with client_over(server, mode="legacy", cache=None):
+        async with client_over(server):
             pass
     assert caught.group_contains(MCPError)
     assert (server.exit_code, server.stderr_tail) == (7, ("cannot open the database",))
@@ -151,7 +149,7 @@ async def test_a_server_that_dies_on_start_says_why() -> None:
 async def test_a_server_that_never_answers_can_be_given_up() -> None:
     server = transport("silent", timings=PATIENT)
     with nothing_left_over(), anyio.move_on_after(0.3) as scope:
-        async with client_over(server, mode="legacy", cache=None):
+        async with client_over(server):
             pass
     assert scope.cancelled_caught
     assert server.exit_code == 0  # it left when its stdin closed
@@ -204,18 +202,18 @@ for line in sys.stdin:
 async def test_a_tool_may_report_and_ask_while_it_runs_even_under_the_id_of_its_call() -> None:
     heard: list[Any] = []
 
-    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+    def on_progress(progress: float, total: float | None, message: str | None) -> None:
         heard.append(progress)
 
-    async def answer(_: object, params: ElicitRequestParams) -> ElicitResult:
+    async def answer(params: ElicitRequestParams) -> ElicitResult:
         heard.append(params.message)
         await anyio.sleep(0.01)
         return ElicitResult(action="accept", content={"n": 3})
 
     server = StdioTransport(StdioParameters(command=sys.executable, args=["-S", "-c", ASKING]), timings=FAST)
     with nothing_left_over():
-        async with client_over(server, mode="legacy", cache=None, elicitation_callback=answer) as client:
-            result = await client.call_tool("x", {}, progress_callback=on_progress)
+        async with client_over(server, elicit=answer) as client:
+            result = await client.call_tool("x", {}, on_report=on_progress)
             assert text(result) == '{"action": "accept", "content": {"n": 3}}'
     assert heard == [*range(200), "How many?"]
 
@@ -255,7 +253,7 @@ async def test_a_server_that_reads_nothing_does_not_hold_up_the_end() -> None:
     server = StdioTransport(StdioParameters(command=sys.executable, args=["-S", "-c", program]), timings=UNREAD)
     with nothing_left_over():
         with anyio.move_on_after(0.3) as scope:
-            async with client_over(server, mode="legacy", cache=None, client_info=None) as client:
+            async with client_over(server) as client:
                 await client.call_tool("echo", {"text": "x" * 1_000_000})
         assert scope.cancelled_caught
     assert server.exit_code == -signal.SIGTERM
@@ -269,7 +267,7 @@ async def test_environment_and_directory_are_what_the_config_says(
     parameters = StdioParameters(command=sys.executable, args=["-c", program], env={"A": "b"}, cwd=str(tmp_path))
     server = StdioTransport(parameters, timings=FAST)
     with pytest.raises(ExceptionGroup):
-        async with client_over(server, mode="legacy", cache=None):
+        async with client_over(server):
             pass
     said = server.stderr_tail[0]
     assert said.startswith(str(tmp_path))
@@ -337,7 +335,7 @@ async def test_cancelling_the_task_even_again_during_the_shutdown_leaves_nothing
     open_ = asyncio.Event()
 
     async def session() -> None:
-        async with client_over(server, mode="legacy", cache=None):
+        async with client_over(server):
             open_.set()
             await asyncio.Event().wait()
 
@@ -356,10 +354,10 @@ async def test_cancelling_the_task_even_again_during_the_shutdown_leaves_nothing
 async def test_forty_starts_and_stops_leave_nothing() -> None:
     async def cycles(count: int) -> None:
         for _ in range(count):
-            async with client_over(transport("normal"), mode="legacy", cache=None) as client:
+            async with client_over(transport("normal")) as client:
                 await client.call_tool("echo", {})
 
-    async with client_over(transport("normal"), mode="legacy", cache=None):
+    async with client_over(transport("normal")):
         pass  # what is imported and opened once is not counted
     with nothing_left_over():
         async with anyio.create_task_group() as tasks:
@@ -369,13 +367,13 @@ async def test_forty_starts_and_stops_leave_nothing() -> None:
 
 OWNER = """
 import asyncio, sys
-from a2c_smcp.computer.mcp_clients.mcp_internals import client_over
+from tests.computer.fakes.plain_client import client_over
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 from a2c_smcp.computer.mcp_clients.pipes.stdio import StdioTransport
 
 async def session():
     server = StdioTransport(StdioParameters(command=sys.argv[2], args=sys.argv[3:]))
-    async with client_over(server, mode="legacy", cache=None):
+    async with client_over(server):
         print(server.pid, flush=True)
         await asyncio.Event().wait()
 

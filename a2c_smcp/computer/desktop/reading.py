@@ -12,7 +12,6 @@ from typing import Final, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
-from mcp import MCPError
 from mcp_types import ReadResourceResult, Resource
 
 from a2c_smcp.computer.desktop.cutting import DesktopLimits, Room, cut_window, text_bytes, windows_within
@@ -24,6 +23,7 @@ from a2c_smcp.computer.desktop.organize import (
     show_windows,
     windows_to_read,
 )
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.utils.pool import for_each
 from a2c_smcp.errors import PayloadTooLargeError, SMCPError
 from a2c_smcp.types import SERVER_NAME, Desktop

@@ -12,8 +12,6 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence, Se
 from itertools import islice
 from typing import Any, Final
 
-from mcp import MCPError
-
 from a2c_smcp.computer.finder.clients import DocumentReader, MCPClient, TimedClient
 from a2c_smcp.computer.finder.shelves import (
     CATALOGUE,
@@ -36,6 +34,7 @@ from a2c_smcp.computer.finder.summaries import (
     read_catalogue,
     read_document,
 )
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.mcp_clients.resource_lists import MAX_DOCUMENTS
 from a2c_smcp.computer.utils.pool import for_each, slices
 from a2c_smcp.errors import PayloadTooLargeError, RequestTimeoutError, SMCPError, ToolError

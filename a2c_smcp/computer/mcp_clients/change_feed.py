@@ -5,29 +5,19 @@ stream with a fixed filter. To watch something else, a new stream is opened befo
 change is missed. A stream that breaks is opened again, and everything that is watched counts as changed.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
+from typing import Final
 
 import anyio
 import mcp_types as types
-from anyio.abc import TaskStatus
-from mcp import MCPError
-from mcp.client.client import Client
-from mcp.client.subscriptions import (
-    PromptsListChanged,
-    ResourcesListChanged,
-    ResourceUpdated,
-    Subscription,
-    SubscriptionLost,
-    ToolsListChanged,
-)
 
-from a2c_smcp.computer.mcp_clients.mcp_internals import MODERN_PROTOCOL_VERSIONS, IncomingMessage
-from a2c_smcp.computer.mcp_clients.pipes.dispatcher import PipeDispatcher
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
+from a2c_smcp.computer.mcp_clients.protocol_client import ProtocolClient, ServerSaid
 from a2c_smcp.computer.utils.pool import for_each, slices
 from a2c_smcp.utils.backoff import backoff
 
@@ -43,6 +33,15 @@ class ChangeKind(Enum):
     """The list of resources changed."""
     RESOURCE = "resource"
     """The content of one resource changed."""
+
+
+#: What each notification of a server says.
+_KINDS: Final = {
+    "notifications/tools/list_changed": ChangeKind.TOOLS,
+    "notifications/prompts/list_changed": ChangeKind.PROMPTS,
+    "notifications/resources/list_changed": ChangeKind.RESOURCES,
+    "notifications/resources/updated": ChangeKind.RESOURCE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +65,25 @@ class ChangeFeedTimings:
     """How long it may take to answer one subscription. There may be thousands of them, and none is sent twice."""
     retry_first: float = 0.5
     retry_most: float = 30.0
+
+
+class _OpeningStream:
+    """A listen stream that is being opened, or that is open."""
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def open(self) -> None:
+        if not self.opened.done():
+            self.opened.set_result(None)
+
+    def refuse(self, error: MCPError) -> bool:
+        """Returns `False` if it was open."""
+        if self.opened.done():
+            return False
+        self.opened.set_exception(error)
+        return True
 
 
 @dataclass
@@ -100,28 +118,19 @@ class ChangeFeed:
         """Wait until the server has been told what is watched, or cannot be told."""
         await self._settled.wait()
 
-    async def on_message(self, message: IncomingMessage) -> None:
-        if self._modern:
-            return  # the listen stream tells of the same changes
-        match message:
-            case types.ToolListChangedNotification():
-                self._tell(ChangeKind.TOOLS)
-            case types.PromptListChangedNotification():
-                self._tell(ChangeKind.PROMPTS)
-            case types.ResourceListChangedNotification():
-                self._tell(ChangeKind.RESOURCES)
-            case types.ResourceUpdatedNotification(params=params):
-                self._tell(ChangeKind.RESOURCE, params.uri)
+    def on_message(self, message: ServerSaid) -> None:
+        if not self._modern:  # otherwise the listen stream tells of the same changes
+            uri = message.params.uri if isinstance(message, types.ResourceUpdatedNotification) else None
+            self._on_event(message.method, uri)
 
-    async def run(self, client: Client, dispatcher: PipeDispatcher | None = None) -> None:
+    async def run(self, client: ProtocolClient) -> None:
         """Tell the server what is watched, now and when that changes, until cancelled.
 
-        Returns early if the server does not announce changes. Over a pipe, subscriptions go to its dispatcher directly:
-        there may be a hundred thousand.
+        Returns early if the server does not announce changes.
         """
-        self._modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
+        self._modern = client.is_modern
         try:
-            await (self._listen(client) if self._modern else self._subscribe(client, dispatcher))
+            await (self._listen(client) if self._modern else self._subscribe(client))
         finally:
             self._over = True
             self._settled.set()
@@ -129,6 +138,10 @@ class ChangeFeed:
     def _settle(self, told: frozenset[str]) -> None:
         if told == self.watched:
             self._settled.set()
+
+    def _on_event(self, method: str, uri: str | None) -> None:
+        if (kind := _KINDS.get(method)) is not None:
+            self._tell(kind, uri)
 
     def _tell(self, kind: ChangeKind, uri: str | None = None) -> None:
         try:
@@ -144,7 +157,7 @@ class ChangeFeed:
 
     # --- before 2026-07-28
 
-    async def _subscribe(self, client: Client, dispatcher: PipeDispatcher | None) -> None:
+    async def _subscribe(self, client: ProtocolClient) -> None:
         resources = client.server_capabilities.resources
         if resources is None or not resources.subscribe:
             return
@@ -153,65 +166,60 @@ class ChangeFeed:
             wanted = self.watched
             self._refused = 0
             # Eight at a time: there may be a hundred thousand.
-            await for_each(list(wanted - known), partial(self._ask, client, dispatcher, True), 8)
-            await for_each(list(known - wanted), partial(self._ask, client, dispatcher, False), 8)
+            await for_each(list(wanted - known), partial(self._ask, client, True), 8)
+            await for_each(list(known - wanted), partial(self._ask, client, False), 8)
             if self._refused > 3:
                 logger.warning("MCP server %s: %d subscriptions failed in all", self.server, self._refused)
             known = wanted
             self._settle(wanted)
             await self._something_to_do()
 
-    async def _ask(self, client: Client, dispatcher: PipeDispatcher | None, wanted: bool, uri: str) -> None:
-        method, timeout = "resources/subscribe" if wanted else "resources/unsubscribe", self.timings.subscribe
+    async def _ask(self, client: ProtocolClient, wanted: bool, uri: str) -> None:
+        method = "resources/subscribe" if wanted else "resources/unsubscribe"
         try:
-            if dispatcher is not None:
-                await dispatcher.send_raw_request(method, {"uri": uri}, {"timeout": timeout})
-            else:
-                # Not `client.subscribe_resource`, which warns of its deprecation.
-                request = (
-                    types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
-                    if wanted
-                    else types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
-                )
-                await client.session.send_request(request, types.EmptyResult, timeout)
-        except MCPError as error:
+            async with asyncio.timeout(self.timings.subscribe):
+                await client.send(method, {"uri": uri})
+        except (MCPError, TimeoutError) as error:
             self._refused += 1
             if self._refused <= 3:
-                logger.warning("MCP server %s: %s failed: %s", self.server, method, self.quote(error))
+                why = self.quote(error) if isinstance(error, MCPError) else f"Request {method!r} timed out"
+                logger.warning("MCP server %s: %s failed: %s", self.server, method, why)
 
     # --- since 2026-07-28
 
-    async def _listen(self, client: Client) -> None:
+    async def _listen(self, client: ProtocolClient) -> None:
         capabilities = client.server_capabilities
-        tools = bool(capabilities.tools and capabilities.tools.list_changed)
-        prompts = bool(capabilities.prompts and capabilities.prompts.list_changed)
-        resources = bool(capabilities.resources and capabilities.resources.list_changed)
+        announced = types.SubscriptionFilter(
+            tools_list_changed=bool(capabilities.tools and capabilities.tools.list_changed) or None,
+            prompts_list_changed=bool(capabilities.prompts and capabilities.prompts.list_changed) or None,
+            resources_list_changed=bool(capabilities.resources and capabilities.resources.list_changed) or None,
+        )
         subscribe = bool(capabilities.resources and capabilities.resources.subscribe)
-        if not (tools or prompts or resources or subscribe):
+        if announced == types.SubscriptionFilter() and not subscribe:
             return
         failures = 0
-        current: anyio.CancelScope | None = None
+        current: _OpeningStream | None = None
         async with anyio.create_task_group() as tasks:
             while True:
                 wanted, since = self.watched, anyio.current_time()
-                stream = client.listen(
-                    tools_list_changed=tools,
-                    prompts_list_changed=prompts,
-                    resources_list_changed=resources,
-                    resource_subscriptions=sorted(wanted) if subscribe else (),
+                uris = sorted(wanted) if subscribe else []
+                stream = _OpeningStream()
+                tasks.start_soon(
+                    self._follow, client, announced.model_copy(update={"resource_subscriptions": uris or None}), stream
                 )
                 try:
                     with anyio.fail_after(self.timings.answer):
-                        scope: anyio.CancelScope = await tasks.start(self._follow, stream)
-                except (MCPError, SubscriptionLost, TimeoutError) as error:
+                        await stream.opened
+                except (MCPError, TimeoutError) as error:
+                    stream.scope.cancel()
                     if isinstance(error, MCPError) and error.code == types.METHOD_NOT_FOUND:
                         logger.warning("MCP server %s announces changes but has no listen stream", self.server)
                         return
                     self._lose()
                 else:
                     if current is not None:
-                        current.cancel()
-                    current = scope
+                        current.scope.cancel()
+                    current = stream
                     if failures:
                         await self._tell_everything(wanted)
                 self._settle(wanted)
@@ -219,26 +227,14 @@ class ChangeFeed:
                 failures = self._failures_after(failures, since)
                 await anyio.sleep(self._delay(failures))
 
-    async def _follow(
-        self,
-        stream: AbstractAsyncContextManager[Subscription],
-        *,
-        task_status: TaskStatus[anyio.CancelScope],
-    ) -> None:
-        with anyio.CancelScope() as scope:
-            async with stream as subscription:
-                task_status.started(scope)
-                with suppress(SubscriptionLost):
-                    async for event in subscription:
-                        match event:
-                            case ToolsListChanged():
-                                self._tell(ChangeKind.TOOLS)
-                            case PromptsListChanged():
-                                self._tell(ChangeKind.PROMPTS)
-                            case ResourcesListChanged():
-                                self._tell(ChangeKind.RESOURCES)
-                            case ResourceUpdated(uri=uri):
-                                self._tell(ChangeKind.RESOURCE, uri)
+    async def _follow(self, client: ProtocolClient, wanted: types.SubscriptionFilter, stream: _OpeningStream) -> None:
+        with stream.scope:
+            try:
+                await client.listen(wanted, stream.open, self._on_event)
+                ended = MCPError(types.INTERNAL_ERROR, "the stream ended before it was acknowledged")
+            except MCPError as error:
+                ended = error
+            if not stream.refuse(ended):
                 self._lose()
 
     def _lose(self) -> None:

@@ -15,7 +15,6 @@ from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.probe import ProbeTimeouts
 from a2c_smcp.computer.mcp_clients.server_state import StateChange
 from a2c_smcp.computer.redaction import Redaction
-from a2c_smcp.computer.sign_in.sign_ins import SignIns
 from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.backoff import backoff
@@ -23,6 +22,7 @@ from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
 if TYPE_CHECKING:
     from a2c_smcp.computer.mcp_clients.mcp_internals import TransportStreams
+    from a2c_smcp.computer.sign_in.sign_ins import SignIns
 
 __all__ = ["ConnectionHooks", "ConnectionOptions", "ServerWay", "Timings"]
 
@@ -98,7 +98,7 @@ class ConnectionOptions:
     """Servers that are reached in another way than their configs say."""
     guardian: Guardian | None = None
     """Starts the processes of stdio servers. Without it they are children of this process."""
-    sign_ins: SignIns | None = None
+    sign_ins: "SignIns | None" = None
     """The sign-ins at remote servers. Without it no server is signed in to."""
 
 

@@ -5,8 +5,8 @@
                    └────────────┴──► failed   └──► (any of these) ──► stopping ──► stopped
                    └────────────┴──► sign_in, until a person has signed in
 
-mcp insists that a session is closed by the task that opened it. So a `KeptServer` has an owner task from `connect` to
-`disconnect`, and each life of the server has a new `Client`. Knows one server's config; nothing of what is asked of it.
+A session is closed by the task that opened it. So a `KeptServer` has an owner task from `connect` to `disconnect`, and
+each life of the server has a new `ProtocolClient`. Knows one server's config; nothing of what is asked of it.
 """
 
 import asyncio
@@ -15,11 +15,10 @@ from collections.abc import Callable
 from typing import Final
 
 import anyio
-from mcp import MCPError
 
 from a2c_smcp.computer.mcp_clients.connection_options import ConnectionHooks, ConnectionOptions
 from a2c_smcp.computer.mcp_clients.handshakes import LEGACY, Handshake
-from a2c_smcp.computer.mcp_clients.mcp_internals import lacks_back_channel
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError, lacks_back_channel
 from a2c_smcp.computer.mcp_clients.mcp_session import MCPSession
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
 from a2c_smcp.computer.mcp_clients.restarts import LifeEnd, Restarts

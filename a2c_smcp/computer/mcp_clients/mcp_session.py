@@ -9,29 +9,24 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 import anyio
-from mcp import MCPError
-from mcp.client.client import Client
 from mcp_types import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     CallToolResult,
-    PaginatedResult,
     ReadResourceResult,
     Request,
-    Result,
     Tool,
 )
-from pydantic import ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from a2c_smcp.computer.calls.progress import CallProgress, OngoingCall
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
 from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions
 from a2c_smcp.computer.mcp_clients.elicitation.asking import NO_MODES, QuestionMode, Questions
-from a2c_smcp.computer.mcp_clients.elicitation.declaring import ANSWERED_KEY
 from a2c_smcp.computer.mcp_clients.item_lists import ItemList
-from a2c_smcp.computer.mcp_clients.mcp_internals import says_gone
-from a2c_smcp.computer.mcp_clients.pipes.dispatcher import InvalidAnswerError
+from a2c_smcp.computer.mcp_clients.mcp_error import InvalidAnswerError, MCPError, says_gone
+from a2c_smcp.computer.mcp_clients.protocol_client import ProtocolClient
 from a2c_smcp.computer.mcp_clients.protocol_requests import ProtocolRequests
 from a2c_smcp.computer.mcp_clients.resource_lists import ResourceList
 from a2c_smcp.computer.mcp_clients.task_calls import TaskCalls, TaskNews
@@ -55,10 +50,8 @@ _T = TypeVar("_T")
 _MOST_PAGES: Final = 10_000
 
 
-class _AsSent(Result):
-    """A result whose fields stay as they are."""
-
-    model_config = ConfigDict(extra="allow")
+#: The methods of the lists that are read without their items.
+_LISTS: Final = {"resources": "resources/list", "templates": "resources/templates/list", "prompts": "prompts/list"}
 
 
 class _RightsMissingError(ToolExecutionError):
@@ -81,7 +74,7 @@ class MCPSession:
     def __init__(
         self,
         name: str,
-        client: Client,
+        client: ProtocolClient,
         transport: ServerTransport,
         questions: Questions,
         news: TaskNews,
@@ -94,12 +87,10 @@ class MCPSession:
         self.transport = transport
         self.questions = questions
         self.feed = feed
-        self.dispatcher = transport.process.dispatcher if transport.process else None
-        """For requests over a pipe without mcp's models."""
-        if self.dispatcher is not None:
-            self.dispatcher.on_other_report = news.report
-        self._tasks = TaskCalls(client, transport.dispatcher, questions, news)
-        self._requests = ProtocolRequests(client, self.dispatcher, questions, self._tasks, options.max_calls)
+        if transport.process is not None and transport.process.dispatcher is not None:
+            transport.process.dispatcher.on_other_report = news.report
+        self._tasks = TaskCalls(client, questions, news)
+        self._requests = ProtocolRequests(client, questions, self._tasks, options.max_calls)
         self.is_modern = self._requests.is_modern
         self._redaction = options.redaction
         self._timeout = options.timings.request
@@ -150,7 +141,7 @@ class MCPSession:
         tools: list[Tool] = []
 
         async def read(cursor: str | None) -> str | None:
-            page = await self.client.list_tools(cursor=cursor)
+            page = await self.client.list_tools(cursor)
             tools.extend(page.tools)
             return page.next_cursor
 
@@ -161,14 +152,9 @@ class MCPSession:
     async def fill(self, listed: ResourceList | ItemList) -> None:
         """Read the list of resources, templates or prompts, page by page."""
         kind = listed.kind if isinstance(listed, ItemList) else "resources"
-        lists: Mapping[str, Callable[..., Awaitable[PaginatedResult]]] = {
-            "resources": self.client.list_resources,
-            "templates": self.client.list_resource_templates,
-            "prompts": self.client.list_prompts,
-        }
 
         async def read(cursor: str | None) -> str | None:
-            page = await lists[kind](cursor=cursor)
+            page = await self.client.page(_LISTS[kind], cursor)
             await listed.add(self.transport.pages.of(page.meta))
             return None if listed.is_full else page.next_cursor
 
@@ -182,15 +168,16 @@ class MCPSession:
     async def ask(
         self, request: Request[Any, Any], timeout: float | None, modes: frozenset[QuestionMode] = NO_MODES
     ) -> dict[str, Any]:
-        """The result of a request as the server sent it, which mcp has checked; or its questions of these `modes`."""
+        """The result of a request as the server sent it, which is valid; or its questions of these `modes`."""
         modes = modes if self.is_modern else NO_MODES
-        if modes:
-            request.params.meta = {**(request.params.meta or {}), ANSWERED_KEY: sorted(modes)}
-        said = await self._ask(self.client.session.send_request(request, _AsSent), timeout)
-        fields = dict(said.model_extra or {})
-        if fields.pop("resultType", None) == "input_required" and not modes:
+        written = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+        answer = self.client.request(written["method"], written.get("params"), modes)
+        said = dict(await self._ask(answer, timeout))
+        if said.pop("resultType", None) == "input_required" and not modes:
             raise MCPError(INTERNAL_ERROR, "the server wants to ask something first, and nobody is asked here")
-        return {**fields, "_meta": dict(said.meta)} if said.meta else fields
+        if not said.get("_meta"):
+            said.pop("_meta", None)
+        return said
 
     async def subscribed(self) -> None:
         await self._ask(self.feed.settled())
@@ -287,7 +274,7 @@ class MCPSession:
             is_gone = isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError)
         if is_gone:
             self.end("ended the connection")
-        # When a session is over, mcp raises a RuntimeError: its client was closed.
+        # When a session is over, mcp's dispatcher raises a RuntimeError: it was closed.
         return is_gone or (isinstance(error, RuntimeError) and self.ending is not None)
 
 

@@ -10,8 +10,7 @@ from typing import Final
 
 import anyio
 import anyio.lowlevel
-from mcp import MCPError
-from mcp_types import METHOD_NOT_FOUND, Implementation, LoggingMessageNotificationParams
+from mcp_types import METHOD_NOT_FOUND, Implementation, LoggingMessageNotification, LoggingMessageNotificationParams
 
 from a2c_smcp import __version__
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
@@ -19,16 +18,11 @@ from a2c_smcp.computer.mcp_clients.connection_options import ConnectionHooks, Co
 from a2c_smcp.computer.mcp_clients.elicitation.asking import Questions
 from a2c_smcp.computer.mcp_clients.handshakes import AUTO
 from a2c_smcp.computer.mcp_clients.log_messages import MAX_LOG_LINE, log_lines
-from a2c_smcp.computer.mcp_clients.mcp_internals import (
-    MODERN_PROTOCOL_VERSIONS,
-    IncomingMessage,
-    client_over,
-    discover,
-    ping,
-)
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.mcp_clients.mcp_session import MCPSession
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, StdioServerConfig
 from a2c_smcp.computer.mcp_clients.pipes.process import withheld_advice
+from a2c_smcp.computer.mcp_clients.protocol_client import ClientHooks, ProtocolClient, ServerSaid
 from a2c_smcp.computer.mcp_clients.restarts import LifeEnd, end_reason, with_last_words
 from a2c_smcp.computer.mcp_clients.task_calls import TaskNews
 from a2c_smcp.computer.mcp_clients.transports import ServerTransport
@@ -68,9 +62,7 @@ class ServerLife:
         self._feed = ChangeFeed(config.name, hooks.on_change, self._timings.feed, watched, quote)
         self._questions = Questions(config.name, options.asker, options.redaction.known, config.questions or "here")
         self._tasks = TaskNews()
-        self.transport = ServerTransport(
-            config, options, on_stderr=hooks.on_stderr, probe=mode == AUTO, declares=self._questions.declares
-        )
+        self.transport = ServerTransport(config, options, on_stderr=hooks.on_stderr, probe=mode == AUTO)
         self.transport.on_stuck = self._give_up
 
     @property
@@ -105,16 +97,8 @@ class ServerLife:
 
     async def run(self, on_running: Callable[[], None]) -> LifeEnd:
         """Open a session, let it be used, close it. `on_running` is called when the session takes requests."""
-        client = client_over(
-            self.transport,
-            mode=self._mode,
-            cache=None,
-            message_handler=self._hear,
-            elicitation_callback=self._questions.elicit,
-            logging_callback=self._log,
-            client_info=Implementation(name=DISTRIBUTION, version=__version__),
-            extensions=[self._tasks],
-        )
+        hooks = ClientHooks(self._questions.declares, self._questions.elicit, self._hear)
+        client = ProtocolClient(Implementation(name=DISTRIBUTION, version=__version__), hooks)
         failure: Exception | None = None
         is_sse = self._config.type == "sse"
         if is_sse:
@@ -123,11 +107,7 @@ class ServerLife:
         self._scope.deadline = anyio.current_time() + self._timings.start_of(self._config)
         with self._scope:
             try:
-                async with client:
-                    if self._mode in MODERN_PROTOCOL_VERSIONS:
-                        # If a version is given, mcp does not ask the server: it assumes that version, and no
-                        # capabilities.
-                        await discover(client, self._mode)
+                async with client.over(self.transport, self._mode):
                     self.transport.protocol_version = client.protocol_version
                     session = self._session = MCPSession(
                         self._config.name,
@@ -148,12 +128,14 @@ class ServerLife:
                 failure = error
         return self._end(failure)
 
-    async def _hear(self, message: IncomingMessage) -> None:
+    def _hear(self, message: ServerSaid) -> None:
+        if isinstance(message, LoggingMessageNotification):
+            self._log(message.params)
         self._questions.on_message(message)
         self._tasks.on_message(message)
-        await self._feed.on_message(message)
+        self._feed.on_message(message)
 
-    async def _log(self, params: LoggingMessageNotificationParams) -> None:
+    def _log(self, params: LoggingMessageNotificationParams) -> None:
         """A log message of the server goes where its stderr goes."""
         for line in log_lines(params):
             self._hooks.on_stderr(self._options.redaction(line)[:MAX_LOG_LINE])
@@ -164,7 +146,7 @@ class ServerLife:
         """
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._feed.run, session.client, session.dispatcher)
+                tasks.start_soon(self._feed.run, session.client)
                 # The server should not be shown before we hear its changes. But a server that came back may have to be
                 # told of a hundred thousand resources, or may answer no subscription at all. It is shown all the same.
                 with anyio.move_on_after(self._timings.feed.answer):
@@ -194,7 +176,7 @@ class ServerLife:
                 continue
             try:
                 with anyio.fail_after(interval):
-                    await ping(session.client)
+                    await session.client.ping()
             except (MCPError, TimeoutError) as error:
                 if not isinstance(error, MCPError) or error.code != METHOD_NOT_FOUND:
                     session.end("does not answer any more")

@@ -7,12 +7,12 @@ import asyncio
 import logging
 from functools import partial
 
-from mcp import MCPError
 from mcp_types import Tool
 
 from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, ShownTool, ToolListing, clashes
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
 from a2c_smcp.computer.mcp_clients.server_book import DOWN, ManagedConnection, ManagedServer, RawConfig, ServerBook
 from a2c_smcp.computer.mcp_clients.server_state import ServerState, StateChange

@@ -10,28 +10,22 @@ For everybody else it is an ordinary call: one request, progress, one result. Kn
 
 import itertools
 import math
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import anyio
 import mcp_types as types
-from mcp import MCPError
-from mcp.client.client import Client
-from mcp.client.extension import ClaimContext, ClientExtension, NotificationBinding, ResultClaim
-from pydantic import AliasChoices, BaseModel, Field, RootModel
+from pydantic import AliasChoices, BaseModel, Field
 
 from a2c_smcp.computer.calls.progress import CallProgress
 from a2c_smcp.computer.mcp_clients.elicitation.asking import AskedCall, Questions
-from a2c_smcp.computer.mcp_clients.mcp_internals import Dispatcher, IncomingMessage, check_tool_result
-from a2c_smcp.computer.mcp_clients.pipes.dispatcher import InvalidAnswerError
+from a2c_smcp.computer.mcp_clients.mcp_error import InvalidAnswerError, MCPError
+from a2c_smcp.computer.mcp_clients.protocol_client import ProtocolClient, ServerSaid
 from a2c_smcp.utils.backoff import backoff
 
-__all__ = ["TASKS", "ClaimedTask", "TaskCalls", "TaskNews", "poll_pause"]
-
-#: MCP's name of the extension since 2026-07-28.
-TASKS: Final = "io.modelcontextprotocol/tasks"
+__all__ = ["ClaimedTask", "TaskCalls", "TaskNews", "poll_pause"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,40 +77,22 @@ class _TaskState(BaseModel):
         return self.status in ("completed", "failed", "cancelled")
 
 
-class _TaskRequest(types.Request[dict[str, Any], str]):
-    name_param = "taskId"
-
-
-class TaskNews(ClientExtension):
-    """What mcp's client must know of tasks before it connects: it takes their handles, and hears of their changes."""
-
-    identifier = TASKS
+class TaskNews:
+    """What a server says of its tasks by itself."""
 
     def __init__(self) -> None:
         self._reports: dict[str, CallProgress] = {}
         self._tokens = itertools.count(1)
         self._changed: dict[str, anyio.Event] = {}
 
-    def claims(self) -> Sequence[ResultClaim[Any]]:
-        return [ResultClaim(result_type="task", model=ClaimedTask, resolve=_not_by_mcp)]
-
-    def notifications(self) -> Sequence[NotificationBinding[Any]]:
-        # mcp gives a notification to a binding only if it does not know the method itself.
-        return [
-            NotificationBinding(
-                method="notifications/tasks/status", params_type=types.TaskStatusNotificationParams, handler=self._wake
-            )
-        ]
-
-    async def _wake(self, task: types.TaskStatusNotificationParams) -> None:
-        if (changed := self._changed.get(task.task_id)) is not None:
-            changed.set()
-
-    def on_message(self, message: IncomingMessage) -> None:
-        """Take the progress of a task over HTTP: mcp's session hands it on, because no request waits for it."""
-        if isinstance(message, types.ProgressNotification):
-            said = message.params
-            self.report(said.progress_token, said.progress, said.total, said.message)
+    def on_message(self, message: ServerSaid) -> None:
+        """A task has changed; or it reports progress over HTTP, where no request waits for that."""
+        match message:
+            case types.TaskStatusNotification(params=task):
+                if (changed := self._changed.get(task.task_id)) is not None:
+                    changed.set()
+            case types.ProgressNotification(params=said):
+                self.report(said.progress_token, said.progress, said.total, said.message)
 
     def report(self, token: object, progress: float, total: float | None, message: str | None) -> None:
         """Take the progress that no request waits for. It may be that of a task."""
@@ -147,20 +123,14 @@ class TaskNews(ClientExtension):
             self._changed.pop(task_id, None)
 
 
-async def _not_by_mcp(_: ClaimedTask, __: ClaimContext) -> types.CallToolResult:
-    """Only `Client.call_tool` asks for this, and calls do not go through it."""
-    raise NotImplementedError
-
-
 # --- the calls
 
 
 class TaskCalls:
-    """The tasks of one session. `dispatcher` sends a request as it is, without mcp's models."""
+    """The tasks of one session."""
 
-    def __init__(self, client: Client, dispatcher: Dispatcher[Any], questions: Questions, news: TaskNews) -> None:
+    def __init__(self, client: ProtocolClient, questions: Questions, news: TaskNews) -> None:
         self._client = client
-        self._dispatcher = dispatcher
         self._questions = questions
         self._news = news
         self._required: frozenset[str] = frozenset()
@@ -193,7 +163,7 @@ class TaskCalls:
             request = {"name": name, "arguments": params, "task": {"ttl": _keep_ms(call.ends)}, **meta}
             if passed:
                 request["_meta"] = {**passed, **meta.get("_meta", {})}
-            answer = await self._dispatcher.send_raw_request("tools/call", request)
+            answer = await self._client.send("tools/call", request)
             if "task" not in answer:
                 return await self._checked(name, answer)
             task_id = _TaskState.model_validate(answer["task"]).task_id
@@ -248,7 +218,7 @@ class TaskCalls:
             case "completed", dict() as result:
                 return await self._checked(name, result)
             case "failed", _:
-                raise MCPError.from_error_data(types.ErrorData.model_validate(answer.get("error")))
+                raise MCPError.of(types.ErrorData.model_validate(answer.get("error")))
             case "cancelled", _:
                 raise MCPError(types.INTERNAL_ERROR, "the server cancelled the task")
         raise InvalidAnswerError
@@ -256,7 +226,7 @@ class TaskCalls:
     async def _checked(self, name: str, answer: Mapping[str, Any]) -> types.CallToolResult:
         result = types.CallToolResult.model_validate(answer, by_name=False)
         if not result.is_error:
-            await check_tool_result(self._client, name, result)
+            await self._client.check_tool_result(name, result)
         return result
 
     @asynccontextmanager
@@ -272,8 +242,7 @@ class TaskCalls:
             raise
 
     async def _send(self, method: str, task_id: str, **more: Any) -> dict[str, Any]:
-        request = _TaskRequest(method=method, params={"taskId": task_id, **more})
-        return (await self._client.session.send_request(request, RootModel[dict[str, Any]])).root
+        return await self._client.request(method, {"taskId": task_id, **more})
 
 
 def _questions_in(answer: Mapping[str, Any]) -> types.InputRequests:

@@ -7,10 +7,10 @@ other tools work.
 from collections.abc import Mapping
 from typing import Any
 
+from mcp_types.methods import parse_server_result
 from pydantic import ValidationError
 
 from a2c_smcp.computer.config.problems import field_path
-from a2c_smcp.computer.mcp_clients.mcp_internals import parse_server_result
 
 __all__ = ["without_invalid_tools"]
 

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from mcp import MCPError
 from mcp_types import ReadResourceResult
 
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.resources.server_shelf import ServerShelf
 from a2c_smcp.errors import SMCPError
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp import MCPError
 from mcp_types import INTERNAL_ERROR, ElicitRequest, ElicitRequestURLParams, ElicitResult, InputRequiredResult
 from pydantic import TypeAdapter, ValidationError
 
 from a2c_smcp.computer.mcp_clients.elicitation.asking import ALL_MODES, QuestionMode, check_question, is_discreet
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.smcp import GetPromptReq
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from mcp import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -26,6 +25,7 @@ from pydantic import ValidationError
 from a2c_smcp.computer.asker import Asker
 from a2c_smcp.computer.mcp_clients.elicitation.asking import NO_MODES, QuestionMode
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.mcp_clients.protocol_requests import passed_meta
 from a2c_smcp.computer.redaction import Redaction, discreet
 from a2c_smcp.computer.resources.completions import completed_of, shown_completion

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp import MCPError
 from mcp_types import INVALID_PARAMS
 
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.resources.shared_lists import SharedItems
 from a2c_smcp.computer.resources.uri_templates import MatchedUri
 from a2c_smcp.computer.watching.announcements import Watch

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final
 
-from mcp import MCPError
-
 from a2c_smcp.computer.mcp_clients.item_lists import ItemKind, ItemList
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.resources.shared_lists import SharedItems, uris_of
 from a2c_smcp.computer.utils.refresher import Refresher
 from a2c_smcp.computer.watching.change_journal import ChangeFanOut

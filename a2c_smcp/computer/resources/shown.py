@@ -14,7 +14,6 @@ from typing import Final
 
 import anyio
 import anyio.to_thread
-from mcp import MCPError
 from mcp_types import ReadResourceResult, Resource, TextResourceContents
 
 from a2c_smcp.computer.desktop.cutting import DesktopLimits
@@ -23,6 +22,7 @@ from a2c_smcp.computer.finder.aggregator import WARMING_SECONDS, FinderAggregato
 from a2c_smcp.computer.finder.organize import organize_finder
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource, Share
 from a2c_smcp.computer.resources.polling import poll_windows
 from a2c_smcp.computer.resources.read_guard import AgentSight

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import httpx2
+if TYPE_CHECKING:
+    import httpx2
 
 __all__ = ["Challenge", "challenge_in"]
 
@@ -28,8 +29,10 @@ class Challenge:
     def is_step_up(self) -> bool:
         return self.status == 403
 
-    def response(self, request: httpx2.Request, scopes: list[str] | None = None) -> httpx2.Response:
+    def response(self, request: "httpx2.Request", scopes: list[str] | None = None) -> "httpx2.Response":
         """The refusal as mcp's flow reads it. `scopes` are those that a person wants instead of the server's."""
+        import httpx2  # it is there if there was a request; a computer without remote servers needs none
+
         scope = self.scope
         if scopes:
             wanted = [*scopes, *(self.scope or "").split()] if self.is_step_up else scopes
@@ -41,7 +44,7 @@ class Challenge:
         return httpx2.Response(self.status, headers=headers, request=request)
 
 
-def challenge_in(response: httpx2.Response) -> Challenge | None:
+def challenge_in(response: "httpx2.Response") -> Challenge | None:
     """The challenge of a refused request; `None` if the response is none."""
     header = response.headers.get("www-authenticate", "")[:_MOST_CHARACTERS]
     if response.status_code == 403:

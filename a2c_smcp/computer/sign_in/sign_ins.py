@@ -3,14 +3,17 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, OAuthParameters, StdioServerConfig
 from a2c_smcp.computer.sign_in.asking import SignInAsker
-from a2c_smcp.computer.sign_in.server_sign_in import ServerSignIn
 from a2c_smcp.computer.sign_in.token_store import MemoryStore, SignInStore
 from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.oidc.sign_in_errors import SignInError
 from a2c_smcp.types import SERVER_NAME
+
+if TYPE_CHECKING:
+    from a2c_smcp.computer.sign_in.server_sign_in import ServerSignIn
 
 __all__ = ["SignIns"]
 
@@ -42,7 +45,7 @@ class SignIns:
         self.on_end: Callable[[SERVER_NAME, str | None], None] = ignore
         """Called with the name of a server, and with the problem if nobody is signed in."""
 
-    def of(self, config: MCPServerConfig) -> ServerSignIn | None:
+    def of(self, config: MCPServerConfig) -> "ServerSignIn | None":
         """The sign-in of this server; `None` for a server that has none, or that has its own key in a header."""
         if isinstance(config, StdioServerConfig):
             return None
@@ -57,6 +60,9 @@ class SignIns:
             closing = asyncio.create_task(known.aclose())
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
+        # It imports mcp and cryptography, which a computer without remote servers does not need.
+        from a2c_smcp.computer.sign_in.server_sign_in import ServerSignIn
+
         self._servers[config.name] = made = ServerSignIn(
             config.name, parameters.url, oauth, self._store, self._asker, self._learn, has_headers=has_headers
         )
@@ -80,7 +86,7 @@ class SignIns:
             if task is not None and task is not asyncio.current_task():
                 task.cancel()
 
-    async def _watch(self, name: SERVER_NAME, sign_in: ServerSignIn) -> None:
+    async def _watch(self, name: SERVER_NAME, sign_in: "ServerSignIn") -> None:
         """Another process may sign in: `a2c computer login`."""
         while True:
             await asyncio.sleep(self._pause)
@@ -89,7 +95,7 @@ class SignIns:
                 self.on_end(name, None)
                 return
 
-    async def _run(self, name: SERVER_NAME, sign_in: ServerSignIn) -> None:
+    async def _run(self, name: SERVER_NAME, sign_in: "ServerSignIn") -> None:
         problem: str | None = None
         try:
             await sign_in.sign_in()

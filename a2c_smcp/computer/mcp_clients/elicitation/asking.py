@@ -19,7 +19,6 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
-from mcp import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -30,13 +29,12 @@ from mcp_types import (
     ElicitRequestParams,
     ElicitRequestURLParams,
     ElicitResult,
-    ErrorData,
     InputRequest,
 )
 from pydantic import ValidationError
 
 from a2c_smcp.computer.calls.progress import CallProgress
-from a2c_smcp.computer.mcp_clients.mcp_internals import IncomingMessage
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.mcp_clients.model import QuestionPlace
 from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.utils.forms import FieldValue, InvalidFormError, QuestionForm, parse_form
@@ -155,7 +153,7 @@ class _Waiting:
 
 
 class Questions:
-    """The questions of one session. `elicit` is mcp's callback for questions of MCP's older era."""
+    """The questions of one session. `elicit` takes those of MCP's older era."""
 
     def __init__(
         self,
@@ -183,11 +181,13 @@ class Questions:
         return NO_MODES if self._asker is None else self._asker.modes(self._where, self._asker.current_call())
 
     def declares(self, method: str) -> frozenset[QuestionMode]:
-        """The questions for which a request of mcp's client may declare that somebody answers them.
+        """The questions for which a request may declare that somebody answers them.
 
         A handshake of the older era holds for all later calls. If their agents may be asked, it declares all questions:
         one that nobody can answer is answered `cancel`.
         """
+        if method == "resources/read":  # windows and documents are read in the background
+            return NO_MODES
         if method != "initialize":
             return self.modes
         modes = self.modes if self._where == "here" or self._asker is None else ALL_MODES
@@ -238,8 +238,8 @@ class Questions:
 
     # --- before 2026-07-28
 
-    async def elicit(self, _context: object, params: ElicitRequestParams) -> ElicitResult | ErrorData:
-        """Answer a request of the server: mcp's callback."""
+    async def elicit(self, params: ElicitRequestParams) -> ElicitResult:
+        """Answer a request of the server. Raises `MCPError` if it cannot be asked."""
         named = self._named_by(params)
         calls = named or list(self._calls)
         if self.is_modern or (self._reads and not calls):
@@ -250,10 +250,7 @@ class Questions:
             return self._unasked(f"it has asked {_MOST.asked} times")
         asking.asked += 1
         is_certain = len(calls) == 1 and (bool(named) or not self._reads)
-        try:
-            return await self._ask(params, calls, calls[0] if is_certain else None)
-        except MCPError as error:
-            return error.error
+        return await self._ask(params, calls, calls[0] if is_certain else None)
 
     def _named_by(self, params: ElicitRequestParams) -> list[AskedCall]:
         """The call whose task asks, if the question names one."""
@@ -261,7 +258,7 @@ class Questions:
         task_id = related.get("taskId") if isinstance(related, Mapping) else None
         return [call for call in self._calls if task_id is not None and call.task_id == task_id]
 
-    def on_message(self, message: IncomingMessage) -> None:
+    def on_message(self, message: object) -> None:
         """The server may say that the person has done what they were sent to a URL for."""
         if isinstance(message, ElicitCompleteNotification):
             for waiting in self._waiting:

@@ -1,4 +1,4 @@
-"""The requests of an MCP session over a server's pipes: what mcp's `ClientSession` takes as its dispatcher.
+"""The requests of an MCP session over a server's pipes: what a `ProtocolClient` takes as its dispatcher.
 
 Knows JSON-RPC: ids, answers, cancellation, progress. Knows no MCP beyond that, and no bytes.
 
@@ -12,44 +12,32 @@ import itertools
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import anyio
 from anyio.abc import TaskStatus
 from anyio.lowlevel import checkpoint_if_cancelled
-from mcp import MCPError
-from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT, ErrorData, RequestId
+from mcp_types import REQUEST_TIMEOUT, ErrorData, RequestId
 from pydantic import ValidationError
 
-from a2c_smcp.computer.mcp_clients.mcp_internals import (
+from a2c_smcp.computer.mcp_clients.dispatching import (
     CallOptions,
     Dispatcher,
     OnNotify,
-    OnNotifyIntercept,
+    OnReport,
     OnRequest,
-    ProgressFnT,
-    TransportContext,
     as_request_id,
     coerce_request_id,
 )
+from a2c_smcp.computer.mcp_clients.mcp_error import InvalidAnswerError, MCPError, connection_closed
 from a2c_smcp.computer.mcp_clients.pipes.server_initiated import Pipe, ServerInitiated, encode
 from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.relay.asks import Ask, AskTable
 from a2c_smcp.tracing.switch import TRACING
 
-__all__ = ["InvalidAnswerError", "PipeDispatcher"]
+__all__ = ["PipeDispatcher"]
 
 logger = logging.getLogger(__name__)
-
-_OnReport: TypeAlias = Callable[[float, float | None, str | None], None]
-
-
-class InvalidAnswerError(MCPError):
-    """A server answered with something that is not an answer in JSON-RPC."""
-
-    def __init__(self) -> None:
-        super().__init__(INTERNAL_ERROR, "the server answered with something that is not an MCP result")
 
 
 @dataclass(slots=True)
@@ -59,12 +47,11 @@ class _Waiter:
     request_id: RequestId
     """As it was sent."""
     answer: asyncio.Future[Mapping[str, Any]]
-    on_progress: ProgressFnT | None
-    on_report: _OnReport | None
+    on_report: OnReport | None
     may_be_cancelled: bool
 
 
-class PipeDispatcher(Dispatcher[TransportContext]):
+class PipeDispatcher(Dispatcher):
     """The requests of one session. While `run` runs, give each message of the server to `take`.
 
     `screen` takes the method and the result of every request, and returns the result that the session sees.
@@ -92,31 +79,28 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         """The ids of the requests that were sent to the server, and that it has not answered yet."""
         return [ask.waiter.request_id for ask in self._asks.waiting() if ask.was_sent]
 
-    # --- for mcp's session
+    # --- for the session
 
     async def send_raw_request(
         self,
         method: str,
         params: Mapping[str, Any] | None,
         opts: CallOptions | None = None,
-        on_report: _OnReport | None = None,
+        on_report: OnReport | None = None,
     ) -> dict[str, Any]:
         """The result of a request. If this is cancelled, or its time is up, the server is told.
 
-        `on_report` is called with each report of progress, in the callback that read it. It must not wait or raise. The
-        `on_progress` of mcp's options starts a task for each report, and a server may report thousands of times. Raises
-        `MCPError` with the server's answer, or if the connection is closed or the time is up; `InvalidAnswerError` if
-        it sent something else.
+        `on_report` is called with each report of progress, in the callback that read it. Raises `MCPError` with the
+        server's answer, or if the connection is closed or the time is up; `InvalidAnswerError` if it sent something
+        else.
         """
         if self._over.is_set():
-            raise _closed()
+            raise connection_closed()
         if opts is None:
             opts = {}
         elif (timeout := opts.get("timeout")) is not None:
             return await self._send_within(timeout, method, params, opts, on_report)
-        request_id = opts.get("request_id")
-        if request_id is None:
-            request_id = next(self._ids)
+        request_id: RequestId = opts.get("request_id") or next(self._ids)
         if (spans := TRACING.spans) is None:
             return await self._send(request_id, method, params, opts, on_report)
         # mcp's own dispatcher has a span for each request, too.
@@ -129,16 +113,16 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         method: str,
         params: Mapping[str, Any] | None,
         opts: CallOptions,
-        on_report: _OnReport | None,
+        on_report: OnReport | None,
     ) -> dict[str, Any]:
-        on_progress, topic = opts.get("on_progress"), None
+        topic = None
         key = coerce_request_id(request_id)
-        if on_progress is not None or on_report is not None:
+        if on_report is not None:
             topic, params = key, params or {}
             params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": request_id}}
         text = encode({"jsonrpc": "2.0", "id": request_id, "method": method}, params)
         answer: asyncio.Future[Mapping[str, Any]] = self._loop.create_future()
-        waiter = _Waiter(request_id, answer, on_progress, on_report, opts.get("cancel_on_abandon", True))
+        waiter = _Waiter(request_id, answer, on_report, opts.get("cancel_on_abandon", True))
         ask = Ask(key, waiter, topic=topic)
         self._asks.ask(ask)
         try:
@@ -165,7 +149,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         method: str,
         params: Mapping[str, Any] | None,
         opts: CallOptions,
-        on_report: _OnReport | None,
+        on_report: OnReport | None,
     ) -> dict[str, Any]:
         rest: CallOptions = {**opts}
         del rest["timeout"]
@@ -175,21 +159,16 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         except TimeoutError:
             raise MCPError(REQUEST_TIMEOUT, f"Request {method!r} timed out") from None
 
-    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         if not self._over.is_set():
             self._pipe.write(encode({"jsonrpc": "2.0", "method": method}, params))
 
     async def run(
-        self,
-        on_request: OnRequest,
-        on_notify: OnNotify,
-        on_notify_intercept: OnNotifyIntercept | None = None,
-        *,
-        task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+        self, on_request: OnRequest, on_notify: OnNotify, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
         """Hand on what the server says, until it is closed."""
         async with anyio.create_task_group() as tasks:
-            self._handlers = ServerInitiated(self, self._pipe, tasks, on_request, on_notify, on_notify_intercept)
+            self._handlers = ServerInitiated(self._pipe, tasks, on_request, on_notify)
             task_status.started()
             self._pipe.resume()
             try:
@@ -211,8 +190,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
             logger.debug("a message that is not JSON-RPC was skipped")
         elif message.get("id") is None:
             if method == "notifications/progress" and params is not None:
-                # mcp's session would give it to its handlers, and no handler needs it.
-                self._take_progress(self._handlers, params)
+                self._take_progress(params)
                 return
             self._handlers.take_notification(method, params)
         elif (request_id := as_request_id(message["id"])) is not None:
@@ -227,7 +205,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
             if ask.was_sent:
                 self._tell_withdrawn(ask.waiter, "connection closed")
             if not (answer := ask.waiter.answer).done():
-                answer.set_exception(_closed())
+                answer.set_exception(connection_closed())
                 answer.exception()  # the caller may be cancelled at the same moment, and then nobody reads it
 
     # --- requests of ours
@@ -260,7 +238,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
             params = {"requestId": waiter.request_id, "reason": reason}
             self._pipe.write(encode({"jsonrpc": "2.0", "method": "notifications/cancelled"}, params))
 
-    def _take_progress(self, handlers: ServerInitiated, params: dict[str, Any]) -> None:
+    def _take_progress(self, params: dict[str, Any]) -> None:
         token, progress = as_request_id(params.get("progressToken")), _number(params.get("progress"))
         ask = None if token is None else self._asks.report(coerce_request_id(token))
         if progress is None:
@@ -269,11 +247,8 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         message = text if isinstance(text, str) else None
         if ask is None:
             self.on_other_report(token, progress, total, message)
-            return
-        if ask.waiter.on_report is not None:
+        elif ask.waiter.on_report is not None:
             ask.waiter.on_report(progress, total, message)
-        if ask.waiter.on_progress is not None:
-            handlers.start(partial(ask.waiter.on_progress, progress, total, message))
 
 
 def _result(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -285,11 +260,7 @@ def _result(answer: Mapping[str, Any]) -> dict[str, Any]:
         refusal = ErrorData.model_validate(error)
     except ValidationError:
         raise InvalidAnswerError from None
-    raise MCPError.from_error_data(refusal)
-
-
-def _closed() -> MCPError:
-    return MCPError(CONNECTION_CLOSED, "Connection closed")
+    raise MCPError.of(refusal)
 
 
 def _number(value: object) -> float | None:

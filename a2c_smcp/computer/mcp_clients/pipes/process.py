@@ -26,11 +26,18 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 import anyio
-from mcp.client.stdio import get_default_environment
 
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 
-__all__ = ["Process", "ServerProcess", "StdioTimings", "describe_exit", "environment_of", "withheld_advice"]
+__all__ = [
+    "INHERITED",
+    "Process",
+    "ServerProcess",
+    "StdioTimings",
+    "describe_exit",
+    "environment_of",
+    "withheld_advice",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -187,9 +194,15 @@ class Process(ServerProcess):
                 os.killpg(self.pid, number)
 
 
+#: The variables of this program that every server gets: those that mcp's own client gives it.
+INHERITED: Final = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+
+
 def environment_of(parameters: StdioParameters) -> dict[str, str]:
     """The variables of a server: a few of this program's, and those of its config."""
-    return get_default_environment() | (parameters.env or {})
+    inherited = {key: value for key in INHERITED if (value := os.environ.get(key)) is not None}
+    # Old shells keep functions in variables, and run what follows them.
+    return {key: value for key, value in inherited.items() if not value.startswith("()")} | (parameters.env or {})
 
 
 #: Without these a program behind a company's proxy reaches nothing.

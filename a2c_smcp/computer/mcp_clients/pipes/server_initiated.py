@@ -1,34 +1,24 @@
 """The requests and notifications that an MCP server sends by itself over its pipes. Knows JSON-RPC and no MCP.
 
-Every message has a task of its own; the tasks start in the order of the messages. If a server sends faster than the
-handlers work, or does not read our answers, nothing more is read from it for a while.
+A notification is handled in the callback that read it. A request has a task of its own; the tasks start in the order of
+the messages. If a server sends faster than that, or does not read our answers, nothing more is read from it for a
+while.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
 import anyio
 from anyio.abc import TaskGroup
-from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ErrorData, RequestId
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, ErrorData, RequestId
+from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from a2c_smcp.computer.mcp_clients.mcp_internals import (
-    CallOptions,
-    NoBackChannelError,
-    OnNotify,
-    OnNotifyIntercept,
-    OnRequest,
-    Outbound,
-    TransportContext,
-    cancelled_request_id_from_params,
-    coerce_request_id,
-    handler_exception_to_error_data,
-    progress_token_from_params,
-    run_notify_intercept,
-)
+from a2c_smcp.computer.mcp_clients.dispatching import OnNotify, OnRequest, cancelled_request, coerce_request_id
+from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.relay.errands import Errand, ErrandTable
 from a2c_smcp.wire import codec
@@ -37,10 +27,9 @@ __all__ = ["Pipe", "ServerInitiated", "encode"]
 
 logger = logging.getLogger(__name__)
 
-#: The notifications that are being handled and the answers that wait for room in the pipe. Reading pauses at this
+#: The notifications of one turn of the loop, and the answers that wait for room in the pipe. Reading pauses at this
 #: number.
 _MOST_UNDER_WAY: Final = 64
-_TRANSPORT: Final = TransportContext(kind="stdio", can_send_request=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,75 +48,69 @@ class Pipe:
 
 @dataclass(slots=True)
 class ServerInitiated:
-    """Calls the handlers in tasks of `tasks`. `outbound` is how a handler asks the server something."""
+    """Calls the handlers; those of requests in tasks of `tasks`."""
 
-    outbound: Outbound
     pipe: Pipe
     tasks: TaskGroup
     on_request: OnRequest
     on_notify: OnNotify
-    intercept: OnNotifyIntercept | None
 
-    _errands: "ErrandTable[RequestId, _MessageContext]" = field(default_factory=ErrandTable, init=False)
+    _errands: "ErrandTable[RequestId, _ServersRequest]" = field(default_factory=ErrandTable, init=False)
     _under_way: int = field(default=0, init=False)
+    _told: int = field(default=0, init=False)
+    """The notifications of this turn of the loop."""
 
     def take_request(self, request_id: RequestId, method: str, params: dict[str, Any] | None) -> None:
-        context = _MessageContext(self.outbound, request_id, params)
+        request = _ServersRequest()
         try:
-            self._errands.take(Errand(coerce_request_id(request_id), context))
+            self._errands.take(Errand(coerce_request_id(request_id), request))
         except BadRequestError as error:
             refusal = {"error": {"code": INVALID_REQUEST, "message": error.message}}
             self.tasks.start_soon(self._write, encode({"jsonrpc": "2.0", "id": request_id, **refusal}, None))
         else:
-            self.tasks.start_soon(self._answer, context, request_id, method, params)
+            self.tasks.start_soon(self._answer, request, request_id, method, params)
 
     def take_notification(self, method: str, params: dict[str, Any] | None) -> None:
         if method == "notifications/cancelled":
-            request_id = cancelled_request_id_from_params(params)
+            request_id = cancelled_request(params)
             errand = None if request_id is None else self._errands.withdraw(coerce_request_id(request_id))
             if errand is not None:
                 errand.work.cancel()
-        if not run_notify_intercept(self.intercept, method, params):
-            self.start(partial(self.on_notify, _MessageContext(self.outbound, None, None), method, params))
+        self._pace()
+        try:
+            self.on_notify(method, params)
+        except Exception:
+            # A boundary: what a server says costs at most this message, and the session goes on.
+            logger.exception("the handler of a notification of an MCP server failed")
 
-    def start(self, react: Callable[[], Awaitable[None]]) -> None:
-        """Call `react` in a task. An error that it raises is logged."""
+    def _pace(self) -> None:
+        if not self._told:
+            asyncio.get_running_loop().call_soon(self._end_turn)
+        self._told += 1
         self._under_way += 1
         if self._under_way >= _MOST_UNDER_WAY:
             self.pipe.pause()
-        self.tasks.start_soon(self._react, react)
 
-    async def _react(self, react: Callable[[], Awaitable[None]]) -> None:
-        try:
-            await react()
-        except Exception:
-            # A boundary: the handler is not ours, and the session goes on.
-            logger.exception("the handler of a notification of an MCP server failed")
-        finally:
-            self._done()
-
-    def _done(self) -> None:
-        self._under_way -= 1
+    def _end_turn(self) -> None:
+        told, self._told = self._told, 0
+        self._under_way -= told
         if self._under_way < _MOST_UNDER_WAY:
             self.pipe.resume()
 
     async def _answer(
-        self, context: "_MessageContext", request_id: RequestId, method: str, params: dict[str, Any] | None
+        self, request: "_ServersRequest", request_id: RequestId, method: str, params: dict[str, Any] | None
     ) -> None:
         answer = {}
-        with anyio.CancelScope() as context.scope:
-            if context.cancel_requested.is_set():
-                context.scope.cancel()
+        with anyio.CancelScope() as request.scope:
+            if request.is_withdrawn:
+                request.scope.cancel()
             try:
-                answer = {"result": await self.on_request(context, method, params)}
+                answer = {"result": await self.on_request(method, params)}
             except Exception as error:  # a boundary: the server waits for an answer, whatever the handler raises
                 answer = {"error": _refusal(error, method)}
             finally:
-                context.close()
                 # A request that was withdrawn is not in the table, and another one may have its id now.
-                is_wanted = not context.cancel_requested.is_set() and self._errands.finished(
-                    coerce_request_id(request_id)
-                )
+                is_wanted = not request.is_withdrawn and self._errands.finished(coerce_request_id(request_id))
         if is_wanted:
             await self._write(encode({"jsonrpc": "2.0", "id": request_id, **answer}, None))
 
@@ -144,50 +127,21 @@ class ServerInitiated:
             self.pipe.resume()
 
 
-class _MessageContext:
-    """What a handler is told of its message, and how it answers: mcp's `DispatchContext`."""
+class _ServersRequest:
+    """A request of the server that is being answered."""
 
-    transport = _TRANSPORT
-    message_metadata = None
+    __slots__ = ("is_withdrawn", "scope")
 
-    def __init__(self, outbound: Outbound, request_id: RequestId | None, params: dict[str, Any] | None) -> None:
-        self._outbound = outbound
-        self.request_id = request_id
-        self._progress_token = progress_token_from_params(params)
-        self.cancel_requested = anyio.Event()
+    def __init__(self) -> None:
+        self.is_withdrawn = False
         self.scope: anyio.CancelScope | None = None
         """Made in the task that answers: where sniffio is installed, anyio makes none in the callback of a reader."""
-        self._is_open = True
-
-    @property
-    def can_send_request(self) -> bool:
-        return self._is_open
 
     def cancel(self) -> None:
         """The server has withdrawn its request, and must get no answer."""
-        self.cancel_requested.set()
+        self.is_withdrawn = True
         if self.scope is not None:
             self.scope.cancel()
-
-    def close(self) -> None:
-        self._is_open = False
-
-    async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
-    ) -> dict[str, Any]:
-        if not self._is_open:
-            raise NoBackChannelError(method)
-        return await self._outbound.send_raw_request(method, params, opts)
-
-    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
-        if self._is_open:
-            await self._outbound.notify(method, params, opts)
-
-    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        if self._progress_token is not None:
-            params = {"progressToken": self._progress_token, "progress": progress, "total": total, "message": message}
-            told = {key: value for key, value in params.items() if value is not None}
-            await self.notify("notifications/progress", told)
 
 
 def encode(message: dict[str, Any], params: Mapping[str, Any] | None) -> str:
@@ -204,9 +158,12 @@ def encode(message: dict[str, Any], params: Mapping[str, Any] | None) -> str:
 
 
 def _refusal(error: Exception, method: str) -> dict[str, Any]:
-    data = handler_exception_to_error_data(error)
-    if data is None:
-        # A boundary: the handler is not ours, and the server must get an answer.
+    if isinstance(error, MCPError):
+        data = error.error
+    elif isinstance(error, ValidationError):  # without pydantic's words: they quote what was sent
+        data = ErrorData(code=INVALID_PARAMS, message="Invalid request parameters", data="")
+    else:
+        # A boundary: the server must get an answer.
         logger.error("the handler of %s failed", method, exc_info=error)
         data = ErrorData(code=INTERNAL_ERROR, message="Internal error")
     return data.model_dump(mode="json", exclude_none=True)
