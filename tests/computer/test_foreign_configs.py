@@ -173,11 +173,13 @@ def said_of(text: str, tmp_path: Path, name: str) -> tuple[list[str], list[str]]
 
 
 def test_one_mistake_in_a_goose_file_costs_that_extension_and_not_the_file(tmp_path: Path) -> None:
-    text = f"{GOOSE}  untyped: {{cmd: uvx, args: [x]}}\n  wrong: {{type: stdoi, cmd: x}}\n  list: [1]\n"
+    text = f"{GOOSE}  untyped: {{cmd: uvx, args: [x]}}\n  wrong: {{type: stdoi, cmd: x}}\n"
+    text += "  list: [1]\n  odd: {type: [1], cmd: x}\n"
     problems, _ = said_of(text, tmp_path, "config.yaml")
     assert problems == [
         "server 'wrong': type: must be one of 'stdio', 'streamable', 'sse'; did you mean 'stdio'?",
         "server 'list': must be an object",
+        "server 'odd': type: must be one of 'stdio', 'streamable', 'sse'",
     ]
     assert {"fetch", "web", "untyped"} == by_name(read_config_files(tmp_path / "config.yaml")).keys()
 

@@ -27,17 +27,8 @@ _TYPES: Final = {"streamable_http": "streamable", "streamableHttp": "streamable"
 #: What says nothing about how a server is reached.
 _SILENT: Final = frozenset(
     {
-        *(
-            "source",
-            "settings",
-            "bundled",
-            "description",
-            "display_name",
-            "timeout",
-            "scopes",
-            "required",
-            "faviconUrl",
-        ),
+        *("source", "settings", "bundled", "description", "display_name", "timeout", "scopes"),
+        *("required", "faviconUrl"),
         *("startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "name", "env_keys", "env_vars"),
         *("bearer_token_env_var", "env_http_headers", "enabled", "requestOptions", "connectionTimeout", "apiKey"),
     }
@@ -164,7 +155,7 @@ def _goose(data: Any, found: ForeignServers) -> None:
     for name, raw in data["extensions"].items():
         if not isinstance(raw, Mapping):
             found.servers[str(name)] = raw
-        elif raw.get("type") in _BUILT_IN:
+        elif str(raw.get("type")) in _BUILT_IN:
             found.left_out[str(name)] = "it is a part of Goose"
         else:
             found.servers[str(name)] = _goose_entry(raw)
