@@ -52,8 +52,8 @@ _BUSY: Final = 1.0
 
 @cache
 def inserting(count: int) -> str:
-    """The statement that appends so many rows. Python lets other threads run before and after every statement, which
-    costs more than a row.
+    """The statement that appends so many rows, or none if one of them cannot be written. It takes less time than a
+    statement for each.
     """
     row = f"({', '.join('?' * (len(COLUMNS) + 3))})"
     return f"INSERT INTO rows ({SELECTED}) VALUES {', '.join([row] * count)}"
