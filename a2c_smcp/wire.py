@@ -229,8 +229,21 @@ class _Codec:
             return well_formed(_standard_text(obj))
 
     @staticmethod
+    def line(obj: Any) -> bytes:
+        """As `dumps_well_formed`, as one line in UTF-8 with its end."""
+        try:
+            return orjson.dumps(obj, option=orjson.OPT_APPEND_NEWLINE)
+        except TypeError:
+            return well_formed(_standard_text(obj)).encode() + b"\n"
+
+    @staticmethod
     def loads(text: str | bytes) -> Any:
         """The value, or `ValueError`; `NotRepresentableError` for a number out of range."""
+        if len(text) <= LARGE:
+            try:
+                return _READER.decode(text)
+            except (msgspec.DecodeError, RecursionError):
+                pass  # what follows says what is wrong, or reads what msgspec does not
         return _loaded(text, _standard_loads)
 
     @staticmethod

@@ -60,6 +60,8 @@ class LineSplitter:
         # Usually a chunk is a piece of one long line, or ends with the only line in it. Checking this is ten times as
         # fast as splitting.
         end = chunk.find(self._separator)
+        if not self._size and 0 <= end <= self._limit and end == len(chunk) - len(self._separator):
+            return [chunk[:end]]
         if end < 0:
             self._append(chunk)
             return []
@@ -186,6 +188,8 @@ class LineReader:
 class Writer:
     """Writes whole messages in order. It writes at once if the pipe has room; the rest waits for the reader.
 
+    Of one turn of the loop, the first message is written at once, and the others together after it.
+
     `on_broken` is called once, when the other end has closed the pipe. Close it before the descriptor.
     """
 
@@ -205,16 +209,31 @@ class Writer:
     def write(self, data: bytes) -> None:
         if not self._open:
             return
+        if self._turn is None and not self._waiting:
+            # In most cases there is one message in a turn of the loop, and the pipe takes it.
+            self._turn = self._loop.call_soon(self._end_turn)
+            try:
+                written = os.write(self._fd, data)
+            except BlockingIOError:
+                written = 0
+            except OSError:
+                self.close()
+                self._on_broken()
+                return
+            if written == len(data):
+                return
+            self._empty.clear()
+            self._waiting.append(memoryview(data)[written:])
+            self._settle()
+            return
         self._waiting.append(memoryview(data))
         self._waiting_bytes += len(data)
         self._empty.clear()
         if self.is_blocked:
             return
         if self._turn is None:
-            # The first message is written at once. Others of the same turn of the loop are written together after it.
             self._turn = self._loop.call_soon(self._end_turn)
-            self._flush()
-        elif self._waiting_bytes >= _CHUNK:
+        if self._waiting_bytes >= _CHUNK:
             self._flush()
 
     async def flushed(self) -> None:
@@ -231,7 +250,7 @@ class Writer:
 
     def _end_turn(self) -> None:
         self._turn = None
-        if not self.is_blocked:
+        if self._waiting and not self.is_blocked:
             self._flush()
 
     def _flush(self) -> None:

@@ -48,7 +48,7 @@ class Wire:
         )
         self.take = self.dispatcher.take
 
-    def _write(self, text: str) -> None:
+    def _write(self, text: bytes) -> None:
         self.lines.append(json.loads(text))
 
     async def _flushed(self) -> None:
@@ -656,6 +656,27 @@ async def test_resources_are_read_side_by_side(era: str) -> None:
             await server.disconnect()
 
 
+async def test_a_line_break_in_a_call_puts_no_second_request_on_the_wire() -> None:
+    smuggled = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "crash"}})
+    with nothing_left_over():
+        server = connection("legacy", [])
+        await server.connect()
+        try:
+            for end in ("\n", "\r\n", "\r", "\u2028", "\u0085", "\x00", '"}}\n', "\\n", "\ud800\n"):
+                sent = f"x{end}{smuggled}{end}"
+                before = json.loads(text(await server.call_tool("stats")))["called"]
+                got = text(
+                    await server.call_ongoing("echo", {"text": sent, f"a{end}{smuggled}{end}": 1}, meta={end: sent})
+                )
+                assert got == sent.replace("\ud800", "\ufffd")
+                with pytest.raises(ToolExecutionError):
+                    await server.call_ongoing(f"none{end}{smuggled}{end}", {})
+                after = json.loads(text(await server.call_tool("stats")))["called"]
+                assert after - before <= 3  # `echo`, perhaps the tool without a name, and `stats`
+        finally:
+            await server.disconnect()
+
+
 async def test_a_server_that_does_not_read_does_not_run_later_what_was_given_up() -> None:
     with nothing_left_over():
         server = connection("legacy", [])
@@ -675,7 +696,8 @@ async def test_a_server_that_does_not_read_does_not_run_later_what_was_given_up(
             await server.disconnect()
 
 
-def text(result: CallToolResult) -> str:
+def text(result: CallToolResult | None) -> str:
+    assert result is not None
     assert isinstance(result.content[0], TextContent)
     return result.content[0].text
 

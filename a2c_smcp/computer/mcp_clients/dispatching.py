@@ -3,7 +3,7 @@
 `pipes/dispatcher.py` is such a dispatcher over pipes, `mcp_streams.py` one over the streams of mcp's transports.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol, TypeAlias, TypedDict
 
 import anyio
@@ -44,13 +44,13 @@ class CallOptions(TypedDict, total=False):
 class Dispatcher(Protocol):
     """Sends requests as they are. `run` runs as long as the session."""
 
-    async def send_raw_request(
+    def send_raw_request(
         self,
         method: str,
         params: Mapping[str, Any] | None,
         opts: CallOptions | None = None,
         on_report: OnReport | None = None,
-    ) -> dict[str, Any]:
+    ) -> Coroutine[Any, Any, dict[str, Any]]:
         """The result of a request. Raises `MCPError` if it has none. Cancelling this tells the server."""
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None: ...

@@ -5,8 +5,7 @@ four megabytes of `[]` in a tool's `content` would stop the computer for 36 s. A
 written as JSON again.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from a2c_smcp.utils.json_sizes import is_deeper
 
@@ -17,8 +16,8 @@ __all__ = ["MAX_ITEMS", "MAX_LEVELS", "largest_answer", "too_much"]
 MAX_ITEMS: Final = 10_000
 #: How deep lists and objects may be nested in a tool's result, a resource, a prompt or a completion.
 MAX_LEVELS: Final = 250
-_LISTS: Final = ("content", "contents", "tools", "messages")
-_NESTING: Final = ("content", "contents", "structuredContent", "messages", "completion")
+_LISTS: Final = frozenset({"content", "contents", "tools", "messages"})
+_NESTING: Final = frozenset({"content", "contents", "structuredContent", "messages", "completion"})
 
 
 def largest_answer(max_message: int) -> int:
@@ -28,11 +27,13 @@ def largest_answer(max_message: int) -> int:
 
 def too_much(result: object) -> str | None:
     """What is wrong with an answer that has too many items or levels; `None` if nothing is."""
-    if isinstance(result, Mapping):
-        for key in _LISTS:
-            items: Any = result.get(key)
-            if isinstance(items, list) and len(items) > MAX_ITEMS:
-                return f"the server's answer has {len(items)} items in {key!r}; at most {MAX_ITEMS} are allowed"
-        if any(key in result for key in _NESTING) and is_deeper(result, MAX_LEVELS):
-            return f"the server's answer is nested deeper than {MAX_LEVELS} levels"
+    if not isinstance(result, dict):
+        return None
+    nests = False
+    for key, items in result.items():
+        if key in _LISTS and isinstance(items, list) and len(items) > MAX_ITEMS:
+            return f"the server's answer has {len(items)} items in {key!r}; at most {MAX_ITEMS} are allowed"
+        nests = nests or key in _NESTING
+    if nests and is_deeper(result, MAX_LEVELS):
+        return f"the server's answer is nested deeper than {MAX_LEVELS} levels"
     return None

@@ -4,7 +4,7 @@ A request that fails or is cancelled does not take the connection down. Starts, 
 `KeptServer`. Knows nothing of other servers, of tool names, or of what an agent may do.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
 
 from mcp_types import CallToolResult, Implementation, ReadResourceResult, Request, ServerCapabilities, Tool
@@ -48,7 +48,7 @@ class MCPConnection(KeptServer):
         assert result is not None, "only an ongoing call may be kept from starting"
         return result
 
-    async def call_ongoing(
+    def call_ongoing(
         self,
         name: str,
         params: dict[str, Any],
@@ -56,9 +56,9 @@ class MCPConnection(KeptServer):
         progress: CallProgress | None = None,
         meta: Mapping[str, Any] | None = None,
         ongoing: OngoingCall | None = None,
-    ) -> CallToolResult | None:
+    ) -> Coroutine[Any, Any, CallToolResult | None]:
         """The same for a call that was decided about. `None` if it may not start any more when it has its turn."""
-        return await self._serving().call_tool(name, params, timeout, progress, meta, ongoing)
+        return self._serving().call_tool(name, params, timeout, progress, meta, ongoing)
 
     async def list_tools(self) -> list[Tool]:
         """All tools, paged to the end. Raises as `read_resource`.
@@ -113,7 +113,8 @@ class MCPConnection(KeptServer):
             await session.subscribed()
 
     def _serving(self) -> MCPSession:
-        if (session := self.session) is None:
+        # As `session`, which is asked for less often.
+        if (life := self.life) is None or (session := life.opened) is None or session.ending is not None:
             raise ServerNotActiveError(self.name)
         return session
 

@@ -87,10 +87,14 @@ class MCPSession:
         self.transport = transport
         self.questions = questions
         self.feed = feed
-        if transport.process is not None and transport.process.dispatcher is not None:
-            transport.process.dispatcher.on_other_report = news.report
+        self._pipe = None if transport.process is None else transport.process.dispatcher
+        """Over pipes a call without a time limit needs nothing but its answer."""
+        if self._pipe is not None:
+            self._pipe.on_other_report = news.report
         self._tasks = TaskCalls(client, questions, news)
-        self._requests = ProtocolRequests(client, questions, self._tasks, options.max_calls)
+        self._requests = ProtocolRequests(
+            client, questions, self._tasks, options.max_calls, lambda answer: self._request(answer, None)
+        )
         self.is_modern = self._requests.is_modern
         self._redaction = options.redaction
         self._timeout = options.timings.request
@@ -102,7 +106,9 @@ class MCPSession:
         """What ended it."""
         self._retiring: str | None = None
         self._limits: set[asyncio.Timeout] = set()
-        """The timeout of each request that runs."""
+        """The timeout of each request that runs and has one."""
+        self._calls = 0
+        """How many calls run, with a timeout or without."""
         self._drained = anyio.Event()
 
     # --- requests
@@ -116,25 +122,47 @@ class MCPSession:
         meta: Mapping[str, Any] | None = None,
         ongoing: OngoingCall | None = None,
     ) -> CallToolResult | None:
-        ends = None if timeout is None else anyio.current_time() + timeout
+        """As `MCPConnection.call_ongoing`."""
+        self._calls += 1
         try:
-            try:
-                return await self._request(self._requests.call_tool(name, params, progress, meta, ongoing), timeout)
-            except _RightsMissingError as missing:
-                async with asyncio.timeout_at(ends):
-                    if not await self.transport.more_rights(missing.request):
-                        raise
-            left = None if ends is None else ends - anyio.current_time()
-            return await self._request(self._requests.call_tool(name, params, progress, meta, ongoing), left)
+            if timeout is None and self._pipe is not None:
+                return await self._requests.call_tool(name, params, progress, meta, ongoing)
+            return await self._bounded_call(name, params, timeout, progress, meta, ongoing)
         except TimeoutError:
             raise ToolExecutionTimeoutError(timeout or 0) from None
         except (InvalidAnswerError, ValidationError) as error:
             raise self._failed(f"tool {name} answered with something that is not an MCP result") from error
         except MCPError as error:
+            if self._is_ended_by(error):
+                raise self._failed(f"Server {self.name} {self.ending}") from None
             said = error.message + self._advise(self, error)
             raise self._too_large(error) or self._failed(said, mcp_code=error.code, **_required_by(error)) from None
         except RuntimeError as error:  # a result that breaks the output schema; the first line says how
             raise self._failed(str(error).partition("\n")[0]) from error
+        finally:
+            self._calls -= 1
+            if self._retiring is not None or self.ending is not None:
+                self._leave()
+
+    async def _bounded_call(
+        self,
+        name: str,
+        params: dict[str, Any],
+        timeout: float | None,
+        progress: CallProgress | None,
+        meta: Mapping[str, Any] | None,
+        ongoing: OngoingCall | None,
+    ) -> CallToolResult | None:
+        """A call with a time limit, or to a server that may refuse it until a person has given more rights."""
+        ends = None if timeout is None else anyio.current_time() + timeout
+        try:
+            return await self._request(self._requests.call_tool(name, params, progress, meta, ongoing), timeout)
+        except _RightsMissingError as missing:
+            async with asyncio.timeout_at(ends):
+                if not await self.transport.more_rights(missing.request):
+                    raise
+        left = None if ends is None else ends - anyio.current_time()
+        return await self._request(self._requests.call_tool(name, params, progress, meta, ongoing), left)
 
     async def list_tools(self) -> list[Tool]:
         self.transport.invalid_tools.clear()
@@ -205,7 +233,7 @@ class MCPSession:
                     return await answer
                 finally:
                     watched.give_up = ignore  # a task that this one started may have its context
-                    self._leave(limit)
+                    self._end_limit(limit)
         except TimeoutError:
             if self.ending is None and watched.challenge is None:
                 raise
@@ -242,12 +270,13 @@ class MCPSession:
             self.over.set()
             for limit in self._limits:
                 _expire(limit)
+            if self._pipe is not None:
+                self._pipe.give_up("tools/call")
 
     def retire(self, why: str) -> None:
         """End as soon as no request runs."""
         self._retiring = why
-        if not self._limits:
-            self.end(why)
+        self._leave()
 
     @property
     def has_retired(self) -> bool:
@@ -255,13 +284,17 @@ class MCPSession:
 
     async def drained(self) -> None:
         """Wait until no request runs."""
-        if self._limits:
+        if self._limits or self._calls:
             self._drained = anyio.Event()
             await self._drained.wait()
 
-    def _leave(self, limit: asyncio.Timeout) -> None:
+    def _end_limit(self, limit: asyncio.Timeout) -> None:
         self._limits.discard(limit)
-        if not self._limits:
+        self._leave()
+
+    def _leave(self) -> None:
+        """A request has ended. If it was the last one, whoever waited for that goes on."""
+        if not self._limits and not self._calls:
             self._drained.set()
             if self._retiring is not None:
                 self.end(self._retiring)

@@ -17,6 +17,8 @@ class OutputSchemas:
 
     def __init__(self) -> None:
         self._schemas: dict[str, dict[str, Any] | None] = {}
+        self.unchecked: frozenset[str] = frozenset()
+        """The listed tools without an output schema: their results are not checked."""
         self._validators: dict[str, Validator] = {}
         """Compiled schemas: to compile one takes sixty times as long as to use it."""
 
@@ -30,6 +32,7 @@ class OutputSchemas:
             if not _are_equal(self._schemas.get(name), listed[name]):
                 del self._validators[name]
         self._schemas = listed if are_all else {**self._schemas, **listed}
+        self.unchecked = frozenset(name for name, schema in self._schemas.items() if schema is None)
         if are_all:
             self._validators = {name: found for name, found in self._validators.items() if name in listed}
 

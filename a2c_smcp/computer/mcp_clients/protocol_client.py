@@ -8,7 +8,7 @@ mcp's own client is not used: it imports mcp's servers, an HTTP server and crypt
 import asyncio
 import itertools
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -214,17 +214,17 @@ class ProtocolClient:
             types.CLIENT_CAPABILITIES_META_KEY: {**capability(modes), "extensions": {TASKS: {}}},
         }
 
-    async def send(
+    def send(
         self,
         method: str,
         params: Mapping[str, Any],
         modes: frozenset[QuestionMode] = NO_MODES,
         on_report: OnReport | None = None,
-    ) -> dict[str, Any]:
+    ) -> Coroutine[Any, Any, dict[str, Any]]:
         """The result of a request as the server sent it. `modes` are the questions that somebody answers."""
         if self.is_modern:
             params = {**params, "_meta": {**params.get("_meta", {}), **self.meta(modes)}}
-        return await self._dispatcher.send_raw_request(method, params, None, on_report)
+        return self._dispatcher.send_raw_request(method, params, None, on_report)
 
     async def request(
         self,

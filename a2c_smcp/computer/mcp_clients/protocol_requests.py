@@ -4,8 +4,7 @@ A `ProtocolClient` sends them.
 """
 
 import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import anyio
@@ -15,7 +14,6 @@ from mcp_types import (
     CallToolResult,
     ElicitRequest,
     InputRequiredResult,
-    InputResponses,
     ReadResourceResult,
 )
 
@@ -37,7 +35,10 @@ _MOST_ROUNDS: Final = 10
 
 
 class ProtocolRequests:
-    """The tool calls and reads of one session, at most `max_calls` calls at a time."""
+    """The tool calls and reads of one session, at most `max_calls` calls at a time.
+
+    `within` gives up what waits for more than one answer when the session ends. Then the dispatcher fails calls itself.
+    """
 
     def __init__(
         self,
@@ -45,7 +46,9 @@ class ProtocolRequests:
         questions: Questions,
         tasks: TaskCalls,
         max_calls: int,
+        within: Callable[[Awaitable[Any]], Awaitable[Any]],
     ) -> None:
+        self._within = within
         self._client = client
         self._tasks = tasks
         self._questions = questions
@@ -66,73 +69,74 @@ class ProtocolRequests:
         the keys that are ours. Returns `None` if the `ongoing` call may not start any more when it has its turn:
         nothing was sent then.
         """
-        sent = _SentCall(name, params, progress, passed_meta(meta))
-        answers: InputResponses | None = None
-        state: str | None = None
-        said: CallToolResult | InputRequiredResult | ClaimedTask | MCPError
-        async with self._limit:
-            if ongoing is not None and ongoing.may_start is not None and not ongoing.may_start():
+        first: dict[str, Any] = {"name": name, "arguments": params}
+        if meta and (passed := passed_meta(meta)):
+            first["_meta"] = passed
+        try:
+            self._limit.acquire_nowait()
+        except anyio.WouldBlock:
+            await self._limit.acquire()
+        try:
+            if ongoing is not None and (may_start := ongoing.may_start) is not None and not may_start():
                 return None
-            call = self._questions.begin(progress)
+            call = self._questions.begin(progress, ongoing)
             if ongoing is not None:
                 call.ends = ongoing.tool_ends
             try:
-                if self._tasks.are_required(name):
-                    return await self._tasks.call(name, params, call, progress, sent.meta)
-                for number in itertools.count(1):
-                    try:
-                        said = await self._send_call(sent, answers, state)
-                    except MCPError as error:
-                        if error.code != URL_ELICITATION_REQUIRED or self.is_modern:
-                            raise
-                        said = error
-                    if isinstance(said, CallToolResult):
-                        return said
-                    if isinstance(said, ClaimedTask):
-                        return await self._tasks.finish(name, said, call, progress)
-                    if number > _MOST_ROUNDS:
-                        break
-                    answers, state = await self._answer(said, call, number)
-                raise MCPError(INTERNAL_ERROR, "the tool asked 10 times, and wants to ask again")
+                if name in self._tasks.required:
+                    return await self._within(self._tasks.call(first, call, progress))  # type: ignore[no-any-return]
+                return await self._until_answered(first, call, progress)
             finally:
                 self._questions.end(call)
+        finally:
+            self._limit.release()
 
-    async def _answer(
-        self, said: InputRequiredResult | MCPError, call: AskedCall, number: int
-    ) -> tuple[InputResponses | None, str | None]:
-        """Do what a tool wants before it is called again. Returns the answers and the state for that call."""
+    async def _until_answered(
+        self, first: dict[str, Any], call: AskedCall, progress: CallProgress | None
+    ) -> CallToolResult:
+        name, request = first["name"], first
+        on_report = None if progress is None else progress.report
+        for number in itertools.count(1):
+            modes = self._questions.modes if self.is_modern else NO_MODES
+            said: InputRequiredResult | MCPError
+            try:
+                answer = await self._client.send("tools/call", request, modes, on_report)
+            except MCPError as error:
+                if error.code != URL_ELICITATION_REQUIRED or self.is_modern:
+                    raise
+                said = error
+            else:
+                kind = answer.get("resultType")
+                if kind == "task" and self.is_modern:
+                    claimed = ClaimedTask.model_validate(answer, by_name=False)
+                    return await self._within(self._tasks.finish(name, claimed, call, progress))  # type: ignore[no-any-return]
+                if kind != "input_required":
+                    result = CallToolResult.model_validate(answer, by_name=False)
+                    if result.is_error or name in self._client.schemas.unchecked:
+                        return result
+                    if name not in self._client.schemas:
+                        await self._within(self._client.list_tools())
+                    self._client.schemas.check(name, result)
+                    return result
+                said = InputRequiredResult.model_validate(answer, by_name=False)
+            if number > _MOST_ROUNDS:
+                break
+            request = {**first, **await self._within(self._answer(said, call, number))}
+        raise MCPError(INTERNAL_ERROR, f"the tool asked {_MOST_ROUNDS} times, and wants to ask again")
+
+    async def _answer(self, said: InputRequiredResult | MCPError, call: AskedCall, number: int) -> dict[str, Any]:
+        """Do what a tool wants before it is called again. Returns what that call says besides."""
         if isinstance(said, MCPError):
             await self._questions.visit_required(said, call)
-            return None, None
-        if said.input_requests:
-            return {**await self._questions.answer(said.input_requests, call)}, said.request_state
-        # The tool asks nothing and wants to be called again: pause before that.
-        await anyio.sleep(backoff(number, first=0.05, longest=0.25))
-        return None, said.request_state
-
-    async def _send_call(
-        self, call: "_SentCall", answers: InputResponses | None, state: str | None
-    ) -> CallToolResult | InputRequiredResult | ClaimedTask:
-        request: dict[str, Any] = {"name": call.name, "arguments": call.params}
-        if call.meta:
-            request["_meta"] = call.meta
-        if answers is not None:
-            request["inputResponses"] = {
-                key: answer.model_dump(mode="json", by_alias=True, exclude_none=True) for key, answer in answers.items()
-            }
-        if state is not None:
-            request["requestState"] = state
-        modes = self._questions.modes if self.is_modern else NO_MODES
-        on_report = call.progress.report if call.progress is not None else None
-        answer = await self._client.send("tools/call", request, modes, on_report)
-        if answer.get("resultType") == "input_required":
-            return InputRequiredResult.model_validate(answer, by_name=False)
-        if self.is_modern and answer.get("resultType") == "task":
-            return ClaimedTask.model_validate(answer, by_name=False)
-        result = CallToolResult.model_validate(answer, by_name=False)
-        if not result.is_error:
-            await self._client.check_tool_result(call.name, result)
-        return result
+            return {}
+        more: dict[str, Any] = {} if said.request_state is None else {"requestState": said.request_state}
+        if not said.input_requests:
+            # The tool asks nothing and wants to be called again: pause before that.
+            await anyio.sleep(backoff(number, first=0.05, longest=0.25))
+            return more
+        answers = await self._questions.answer(said.input_requests, call)
+        written = {key: each.model_dump(mode="json", by_alias=True, exclude_none=True) for key, each in answers.items()}
+        return {**more, "inputResponses": written}
 
     async def read_resource(self, uri: str, meta: Mapping[str, Any] | None = None) -> ReadResourceResult:
         request: dict[str, Any] = {"uri": uri}
@@ -161,16 +165,6 @@ class ProtocolRequests:
             if not isinstance(request, ElicitRequest):
                 raise not_supported(request)
         return {**more, "inputResponses": {key: {"action": "cancel"} for key in said.input_requests}}
-
-
-@dataclass(frozen=True, slots=True)
-class _SentCall:
-    """What a tool is called with, each time that it is called."""
-
-    name: str
-    params: dict[str, Any]
-    progress: CallProgress | None
-    meta: Mapping[str, Any]
 
 
 def passed_meta(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:

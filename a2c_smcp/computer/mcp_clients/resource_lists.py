@@ -23,6 +23,7 @@ __all__ = [
     "DOCUMENTS",
     "MAX_DOCUMENTS",
     "MAX_WINDOWS",
+    "PAGED",
     "WINDOWS",
     "ListedDocument",
     "ListedResource",
@@ -47,7 +48,7 @@ _LOOKED_AT: Final = 250_000
 
 _PAGE: Final = "a2c-smcp/page"
 #: Where the items of an answer stand, by the method of its request.
-_ITEMS: Final[Mapping[str, str]] = {
+PAGED: Final[Mapping[str, str]] = {
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
     "prompts/list": "prompts",
@@ -67,7 +68,7 @@ class Pages:
         """An answer without its resources, templates or prompts. A number in `_meta` stands for them: `of` returns
         them. Answers to other methods come back as they are.
         """
-        key = _ITEMS.get(method, "")
+        key = PAGED.get(method, "")
         items = result.get(key)
         if not isinstance(items, list):
             return result

@@ -58,6 +58,8 @@ class ServerLife:
         self._scope = anyio.CancelScope()
         self._is_stuck = False
         self._session: MCPSession | None = None
+        self.opened: MCPSession | None = None
+        """The session, once it takes requests. It may have ended meanwhile."""
         quote = options.redaction.quote
         self._feed = ChangeFeed(config.name, hooks.on_change, self._timings.feed, watched, quote)
         self._questions = Questions(config.name, options.asker, options.redaction.known, config.questions or "here")
@@ -68,8 +70,8 @@ class ServerLife:
     @property
     def session(self) -> MCPSession | None:
         """The session, while it takes requests."""
-        session = self._session
-        return None if session is None or session.since is None or session.ending is not None else session
+        session = self.opened
+        return None if session is None or session.ending is not None else session
 
     @property
     def pid(self) -> int | None:
@@ -154,6 +156,7 @@ class ServerLife:
                 await anyio.lowlevel.checkpoint_if_cancelled()  # it may be stopped at the last moment
                 self._scope.deadline = math.inf
                 session.since = anyio.current_time()
+                self.opened = session
                 on_running()
                 if self.transport.process is None:
                     tasks.start_soon(self._ping_when_idle, session)

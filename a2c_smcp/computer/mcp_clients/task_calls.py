@@ -133,35 +133,28 @@ class TaskCalls:
         self._client = client
         self._questions = questions
         self._news = news
-        self._required: frozenset[str] = frozenset()
+        self.required: frozenset[str] = frozenset()
+        """The tools that can only be run as tasks that the caller asks for. Since 2026-07-28 no tool says so."""
 
     def listed(self, tools: Iterable[types.Tool]) -> None:
         """Note which of the server's tools can only be run as tasks."""
         capability: object = self._client.server_capabilities
         for part in ("tasks", "requests", "tools", "call"):
             capability = getattr(capability, part, None)
-        self._required = frozenset(
+        self.required = frozenset(
             tool.name
             for tool in tools
             if capability is not None and tool.execution is not None and tool.execution.task_support == "required"
         )
 
-    def are_required(self, tool: str) -> bool:
-        """Whether this tool can only be run as a task that the caller asks for. Since 2026-07-28 no tool says so."""
-        return tool in self._required
-
     async def call(
-        self,
-        name: str,
-        params: dict[str, Any],
-        call: AskedCall,
-        progress: CallProgress | None,
-        passed: Mapping[str, Any],
+        self, wanted: Mapping[str, Any], call: AskedCall, progress: CallProgress | None
     ) -> types.CallToolResult:
-        """Run a tool as a task, as until 2025-11-25. `passed` goes into the `_meta` of the request."""
+        """Run a tool as a task, as until 2025-11-25. `wanted` are the parameters of an ordinary call."""
+        name = wanted["name"]
         with self._news.reporting(progress) as meta:
-            request = {"name": name, "arguments": params, "task": {"ttl": _keep_ms(call.ends)}, **meta}
-            if passed:
+            request = {**wanted, "task": {"ttl": _keep_ms(call.ends)}, **meta}
+            if passed := wanted.get("_meta"):
                 request["_meta"] = {**passed, **meta.get("_meta", {})}
             answer = await self._client.send("tools/call", request)
             if "task" not in answer:

@@ -19,7 +19,7 @@ from a2c_smcp.computer.mcp_clients.mcp_error import MCPError
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, StdioServerConfig
 from a2c_smcp.computer.mcp_clients.pipes.stdio import StdioTransport
 from a2c_smcp.computer.mcp_clients.probe import Probe
-from a2c_smcp.computer.mcp_clients.resource_lists import Pages
+from a2c_smcp.computer.mcp_clients.resource_lists import PAGED, Pages
 from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
 from a2c_smcp.computer.sign_in.challenges import Challenge
 from a2c_smcp.computer.sign_in.watched_requests import WatchedRequest
@@ -133,8 +133,10 @@ class ServerTransport:
         """
         if problem := too_much(result):
             raise MCPError(PayloadTooLargeError.default_code, problem)
-        if method != "tools/list":
+        if method in PAGED:
             return self.pages.take_out(method, result)
+        if method != "tools/list":
+            return result
         usable, left_out = without_invalid_tools(result, self.protocol_version)
         self.invalid_tools.update(left_out)
         return dict(usable)

@@ -212,9 +212,13 @@ class Questions:
 
     # --- what runs
 
-    def begin(self, progress: CallProgress | None) -> AskedCall:
-        """The current task begins a call that may ask. The caller must `end` it."""
-        call = AskedCall(self._asker.current_call() if self._asker is not None else None, progress)
+    def begin(self, progress: CallProgress | None, call_of: object | None = None) -> AskedCall:
+        """The current task begins a call that may ask. The caller must `end` it. `call_of` is the asker's value for the
+        call, if the caller has it.
+        """
+        if call_of is None and self._asker is not None:
+            call_of = self._asker.current_call()
+        call = AskedCall(call_of, progress)
         self._calls.append(call)
         return call
 

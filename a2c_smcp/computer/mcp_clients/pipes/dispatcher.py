@@ -10,7 +10,7 @@ the caller sees an answer that came after it, as long as the handler does not wa
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,7 @@ class _Waiter:
 
     request_id: RequestId
     """As it was sent."""
+    method: str
     answer: asyncio.Future[Mapping[str, Any]]
     on_report: OnReport | None
     may_be_cancelled: bool
@@ -69,10 +70,13 @@ class PipeDispatcher(Dispatcher):
         """Called with the token of each report of progress that no request waits for, and with the report."""
         self._loop = asyncio.get_running_loop()
         self._over = asyncio.Event()
+        self._is_over = False
+        self._refused: set[str] = set()
+        """The methods that are not sent any more."""
 
     @property
     def is_closed(self) -> bool:
-        return self._over.is_set()
+        return self._is_over
 
     @property
     def unanswered(self) -> list[RequestId]:
@@ -81,55 +85,63 @@ class PipeDispatcher(Dispatcher):
 
     # --- for the session
 
-    async def send_raw_request(
+    def send_raw_request(
         self,
         method: str,
         params: Mapping[str, Any] | None,
         opts: CallOptions | None = None,
         on_report: OnReport | None = None,
-    ) -> dict[str, Any]:
+    ) -> Coroutine[Any, Any, dict[str, Any]]:
         """The result of a request. If this is cancelled, or its time is up, the server is told.
 
         `on_report` is called with each report of progress, in the callback that read it. Raises `MCPError` with the
         server's answer, or if the connection is closed or the time is up; `InvalidAnswerError` if it sent something
         else.
         """
-        if self._over.is_set():
-            raise connection_closed()
-        if opts is None:
-            opts = {}
-        elif (timeout := opts.get("timeout")) is not None:
-            return await self._send_within(timeout, method, params, opts, on_report)
+        if opts is None and TRACING.spans is None:
+            return self._send(next(self._ids), method, params, on_report)
+        return self._send_with(opts or {}, method, params, on_report)
+
+    async def _send_with(
+        self, opts: CallOptions, method: str, params: Mapping[str, Any] | None, on_report: OnReport | None
+    ) -> dict[str, Any]:
         request_id: RequestId = opts.get("request_id") or next(self._ids)
-        if (spans := TRACING.spans) is None:
-            return await self._send(request_id, method, params, opts, on_report)
-        # mcp's own dispatcher has a span for each request, too.
-        with spans.mcp_request(method, params, request_id) as traced:
-            return await self._send(request_id, method, traced, opts, on_report)
+        tells = opts.get("cancel_on_abandon", True)
+        try:
+            async with asyncio.timeout(opts.get("timeout")):
+                if (spans := TRACING.spans) is None:
+                    return await self._send(request_id, method, params, on_report, tells)
+                # mcp's own dispatcher has a span for each request, too.
+                with spans.mcp_request(method, params, request_id) as traced:
+                    return await self._send(request_id, method, traced, on_report, tells)
+        except TimeoutError:
+            raise MCPError(REQUEST_TIMEOUT, f"Request {method!r} timed out") from None
 
     async def _send(
         self,
         request_id: RequestId,
         method: str,
         params: Mapping[str, Any] | None,
-        opts: CallOptions,
         on_report: OnReport | None,
+        may_be_cancelled: bool = True,
     ) -> dict[str, Any]:
+        if self._is_over or method in self._refused:
+            raise connection_closed()
         topic = None
-        key = coerce_request_id(request_id)
+        key = request_id if type(request_id) is int else coerce_request_id(request_id)
         if on_report is not None:
             topic, params = key, params or {}
             params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": request_id}}
-        text = encode({"jsonrpc": "2.0", "id": request_id, "method": method}, params)
+        line = encode({"jsonrpc": "2.0", "id": request_id, "method": method}, params)
         answer: asyncio.Future[Mapping[str, Any]] = self._loop.create_future()
-        waiter = _Waiter(request_id, answer, on_report, opts.get("cancel_on_abandon", True))
+        waiter = _Waiter(request_id, method, answer, on_report, may_be_cancelled)
         ask = Ask(key, waiter, topic=topic)
         self._asks.ask(ask)
         try:
             if self._pipe.is_full():
                 await self._wait_for_room(answer)
             if self._asks.sent(key):
-                self._pipe.write(text)
+                self._pipe.write(line)
             message = await answer
         except MCPError:
             # A cancelled scope may have ended the connection first. Then its caller is cancelled, and has no error.
@@ -140,27 +152,13 @@ class PipeDispatcher(Dispatcher):
             if self._asks.get(key) is ask and self._asks.withdraw(key):
                 self._tell_withdrawn(waiter, "caller cancelled")
             raise
-        result = _result(message)
+        result = message.get("result")
+        if message.get("error") is not None or not isinstance(result, dict):
+            raise _refusal_in(message)
         return result if self._screen is None else self._screen(method, result)
 
-    async def _send_within(
-        self,
-        timeout: float,
-        method: str,
-        params: Mapping[str, Any] | None,
-        opts: CallOptions,
-        on_report: OnReport | None,
-    ) -> dict[str, Any]:
-        rest: CallOptions = {**opts}
-        del rest["timeout"]
-        try:
-            async with asyncio.timeout(timeout):
-                return await self.send_raw_request(method, params, rest, on_report)
-        except TimeoutError:
-            raise MCPError(REQUEST_TIMEOUT, f"Request {method!r} timed out") from None
-
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        if not self._over.is_set():
+        if not self._is_over:
             self._pipe.write(encode({"jsonrpc": "2.0", "method": method}, params))
 
     async def run(
@@ -181,32 +179,52 @@ class PipeDispatcher(Dispatcher):
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Act on a message of the server. A message that is not JSON-RPC is skipped."""
-        method, params = message.get("method"), message.get("params")
-        if method is None:
-            self._take_answer(message)
-        elif self._handlers is None or self._over.is_set():
+        if (method := message.get("method")) is None:
+            request_id = message.get("id")
+            key = request_id if type(request_id) is int else _key(request_id)
+            if key is None or not ("result" in message or "error" in message):
+                return
+            ask = self._asks.answer(key)
+            if ask is not None and not ask.waiter.answer.done():  # its caller may be cancelled at the same moment
+                ask.waiter.answer.set_result(message)
+            return
+        params = message.get("params")
+        if self._handlers is None or self._is_over:
             logger.debug("a message outside the session was skipped")
         elif not isinstance(method, str) or not (params is None or isinstance(params, dict)):
             logger.debug("a message that is not JSON-RPC was skipped")
         elif message.get("id") is None:
             if method == "notifications/progress" and params is not None:
                 self._take_progress(params)
-                return
-            self._handlers.take_notification(method, params)
+            else:
+                self._handlers.take_notification(method, params)
         elif (request_id := as_request_id(message["id"])) is not None:
             self._handlers.take_request(request_id, method, params)
 
+    def give_up(self, method: str) -> None:
+        """Fail the requests of this method that wait, and refuse new ones, as if the session were closed. The server is
+        told.
+        """
+        self._refused.add(method)
+        for ask in self._asks.waiting():
+            if ask.waiter.method == method:
+                self._fail(ask, self._asks.withdraw(ask.id), "connection closed")
+
     def close(self) -> None:
         """Fail the requests that wait, and refuse new ones."""
-        if self._over.is_set():
+        if self._is_over:
             return
+        self._is_over = True
         self._over.set()
         for ask in self._asks.lost_all():
-            if ask.was_sent:
-                self._tell_withdrawn(ask.waiter, "connection closed")
-            if not (answer := ask.waiter.answer).done():
-                answer.set_exception(connection_closed())
-                answer.exception()  # the caller may be cancelled at the same moment, and then nobody reads it
+            self._fail(ask, ask.was_sent, "connection closed")
+
+    def _fail(self, ask: "Ask[RequestId, _Waiter]", is_told: bool, why: str) -> None:
+        if is_told:
+            self._tell_withdrawn(ask.waiter, why)
+        if not (answer := ask.waiter.answer).done():
+            answer.set_exception(connection_closed())
+            answer.exception()  # the caller may be cancelled at the same moment, and then nobody reads it
 
     # --- requests of ours
 
@@ -222,15 +240,6 @@ class PipeDispatcher(Dispatcher):
                 await asyncio.wait({flushing, answer}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 flushing.cancel()
-
-    def _take_answer(self, message: Mapping[str, Any]) -> None:
-        request_id = as_request_id(message.get("id"))
-        if request_id is None or not ("result" in message or "error" in message):
-            return
-        # Some servers write each id as text.
-        ask = self._asks.answer(coerce_request_id(request_id))
-        if ask is not None and not ask.waiter.answer.done():  # its caller may be cancelled at the same moment
-            ask.waiter.answer.set_result(message)
 
     def _tell_withdrawn(self, waiter: _Waiter, reason: str) -> None:
         """Tell the server that a request needs no answer any more."""
@@ -251,16 +260,18 @@ class PipeDispatcher(Dispatcher):
             ask.waiter.on_report(progress, total, message)
 
 
-def _result(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The result in an answer; raises the error in it."""
-    error, result = answer.get("error"), answer.get("result")
-    if error is None and isinstance(result, dict):
-        return result
+def _refusal_in(answer: Mapping[str, Any]) -> MCPError:
+    """The error in an answer."""
     try:
-        refusal = ErrorData.model_validate(error)
+        return MCPError.of(ErrorData.model_validate(answer.get("error")))
     except ValidationError:
-        raise InvalidAnswerError from None
-    raise MCPError.of(refusal)
+        return InvalidAnswerError()
+
+
+def _key(value: object) -> RequestId | None:
+    """The key of the request with this id; `None` if it is no id. Some servers write each id as text."""
+    request_id = as_request_id(value)
+    return None if request_id is None else coerce_request_id(request_id)
 
 
 def _number(value: object) -> float | None:

@@ -36,8 +36,8 @@ _MOST_UNDER_WAY: Final = 64
 class Pipe:
     """The pipes to a server, as a dispatcher uses them."""
 
-    write: Callable[[str], None]
-    """Write one message, without waiting."""
+    write: Callable[[bytes], None]
+    """Write one line of JSON in UTF-8, without waiting."""
     is_full: Callable[[], bool]
     flushed: Callable[[], Awaitable[None]]
     """Wait until the pipe has taken everything, or is broken."""
@@ -114,7 +114,7 @@ class ServerInitiated:
         if is_wanted:
             await self._write(encode({"jsonrpc": "2.0", "id": request_id, **answer}, None))
 
-    async def _write(self, text: str) -> None:
+    async def _write(self, text: bytes) -> None:
         self._under_way += 1
         try:
             while self.pipe.is_full():
@@ -144,7 +144,7 @@ class _ServersRequest:
             self.scope.cancel()
 
 
-def encode(message: dict[str, Any], params: Mapping[str, Any] | None) -> str:
+def encode(message: dict[str, Any], params: Mapping[str, Any] | None) -> bytes:
     """A message of ours, with its parameters if it has any, as a line.
 
     Half a character (a lone surrogate) becomes U+FFFD: servers on mcp's Python SDK drop a line that has one.
@@ -152,9 +152,9 @@ def encode(message: dict[str, Any], params: Mapping[str, Any] | None) -> str:
     if params:
         message["params"] = params
     try:
-        return codec.dumps_well_formed(message)
+        return codec.line(message)
     except TypeError:  # a call from this process may have a value that only pydantic can write, such as a path
-        return codec.dumps_well_formed(to_jsonable_python(message))
+        return codec.line(to_jsonable_python(message))
 
 
 def _refusal(error: Exception, method: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ group is killed at once. POSIX only: on Windows `transports` uses mcp's own.
 """
 
 import asyncio
+import codecs
 import json
 import logging
 from collections import deque
@@ -83,6 +84,7 @@ class StdioTransport:
         self.dispatcher: PipeDispatcher | None = None
         """The dispatcher of the running session."""
         self._context: AbstractAsyncContextManager[PipeDispatcher] | None = None
+        self._is_utf8 = False
 
     @property
     def pid(self) -> int | None:
@@ -117,13 +119,14 @@ class StdioTransport:
     async def _run(self) -> AsyncGenerator[PipeDispatcher, None]:
         if "\n".encode(self._parameters.encoding) != b"\n":
             raise ValueError("the encoding of an MCP server must be an extension of ASCII")
+        self._is_utf8 = codecs.lookup(self._parameters.encoding).name == "utf-8"
         process = self._process = await self._start()
         # Nothing is awaited from here to the `try`: a cancellation in between would leak the process.
         writer = Writer(process.stdin.fileno(), on_broken=self._on_broken)
         reader = LineReader(process.stdout.fileno(), self._max_line, self._on_line, self._on_stdout_end)
         reader.pause()  # until the session runs
         pipe = Pipe(
-            write=lambda text: writer.write(self._encode(text)),
+            write=writer.write if self._is_utf8 else lambda line: writer.write(self._encode(line)),
             is_full=lambda: writer.is_blocked,
             flushed=writer.flushed,
             pause=reader.pause,
@@ -202,25 +205,38 @@ class StdioTransport:
             self.dispatcher.close()
 
     def _on_line(self, line: Line) -> None:
+        if self._is_utf8 and type(line) is bytes:
+            try:
+                message = codec.loads(line)
+            except ValueError:
+                message = None  # what is wrong with it is found below
+            if type(message) is dict and message.get("jsonrpc") == "2.0":
+                if self._probe is None and self.dispatcher is not None:
+                    self.dispatcher.take(message)
+                else:
+                    self._take(message)
+                return
         if isinstance(line, LongLine):
             for failure in self._failures(line):
                 self._take(failure)
-        elif (message := self._decode(line)) is not None:
-            self._take(message)
+        elif (found := self._decode(line)) is not None:
+            self._take(found)
 
     def _take(self, message: dict[str, Any]) -> None:
         if self._probe is not None:
             self._probe.heard()
+            self._probe = None
         if self.dispatcher is not None:
             self.dispatcher.take(message)
 
-    def _encode(self, text: str) -> bytes:
+    def _encode(self, line: bytes) -> bytes:
+        """A line in the encoding of the server."""
         encoding, errors = self._parameters.encoding, self._parameters.encoding_error_handler
         try:
-            return (text + "\n").encode(encoding, errors)
+            return line.decode().encode(encoding, errors)
         except UnicodeEncodeError:
             # A character that the encoding lacks is written as an escape.
-            return (json.dumps(json.loads(text), separators=(",", ":")) + "\n").encode(encoding, errors)
+            return (json.dumps(json.loads(line), separators=(",", ":")) + "\n").encode(encoding, errors)
 
     def _failures(self, line: LongLine) -> list[dict[str, Any]]:
         """An error for the request that a long line answers. If the line does not show which request, an error for
@@ -246,17 +262,27 @@ class StdioTransport:
         """The message in a line, or an error instead. `None` for other lines: servers print what they should log."""
         line = line.strip()
         if line.startswith(b"{"):
-            with suppress(ValueError, RecursionError):
-                text = line.decode(self._parameters.encoding, self._parameters.encoding_error_handler)
-                message: dict[str, Any] = _loads(text)
-                if message.get("jsonrpc") == "2.0":
-                    return message
+            message = self._loads(line)
+            if message is not None and message.get("jsonrpc") == "2.0":
+                return message
         if line:
             self._noise += 1
             if self._noise <= _LOGGED:
                 last = "; further ones are not logged" if self._noise == _LOGGED else ""
                 logger.warning("MCP server %s wrote a line to stdout that is not a JSON-RPC message%s", self.pid, last)
         return self._failure(line) if line.startswith(b"{") else None
+
+    def _loads(self, line: bytes) -> dict[str, Any] | None:
+        """The JSON object in a line; `None` if there is none."""
+        with suppress(ValueError, RecursionError):
+            text = line.decode(self._parameters.encoding, self._parameters.encoding_error_handler)
+            found: dict[str, Any]
+            try:
+                found = codec.loads(text)
+            except ValueError:
+                found = json.loads(text)  # which reads NaN, too: servers write it
+            return found
+        return None
 
     def _failure(self, line: bytes) -> dict[str, Any] | None:
         """An error for the request that an unreadable line answers: its caller would wait in vain."""
@@ -285,13 +311,6 @@ class StdioTransport:
             except Exception:
                 # A boundary: the callback is not ours, and a dead pump would block the server.
                 logger.exception("the stderr callback failed")
-
-
-def _loads(text: str) -> Any:
-    try:
-        return codec.loads(text)
-    except ValueError:
-        return json.loads(text)  # which reads NaN, too: servers write it
 
 
 # --- the pumps
