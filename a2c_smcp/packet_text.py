@@ -29,6 +29,7 @@ EVENT: Final = 2
 ACK: Final = 3
 #: How deep an event's payload may nest.
 MAX_DEPTH: Final = 100
+_SHORT: Final = 4096
 
 # Packet type, attachments, namespace with its query, ack id. The rest is JSON.
 _HEAD: Final = re.compile(r"([0-6])(?:(\d{1,10})-)?(?:(/[^,?]*)(?:\?[^,]*)?(?:,|$))?(\d{1,100}(?!\d))?", re.ASCII)
@@ -67,7 +68,9 @@ def read_event(body: str) -> list[Any]:
         return [name_of(body), Unacceptable(BadRequestError(str(error)))]
     if not isinstance(data, list) or not data:
         raise ValueError("an event must be a JSON array that begins with its name")
-    if nests_deeper(body, data[1:], MAX_DEPTH):
+    # A short text is looked at here: this runs for every message.
+    is_flat = len(body) < _SHORT and body.count("[") + body.count("{") <= MAX_DEPTH
+    if not is_flat and nests_deeper(body, data[1:], MAX_DEPTH):
         return refused_event(data, BadRequestError(f"the payload is nested deeper than {MAX_DEPTH} levels"))
     return data
 

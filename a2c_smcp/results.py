@@ -128,7 +128,21 @@ def from_wire(data: Mapping[str, Any]) -> "CallToolResult":
         raise _invalid_result(error) from None
 
 
-def text_result(texts: Iterable[str], *, is_error: bool) -> "CallToolResult":
+#: As `BaseModel.model_construct` does it.
+_fill: Final = object.__setattr__
+
+
+class _Blank(NamedTuple):
+    """A model that was made by pydantic, for others like it."""
+
+    model: Any
+    values: dict[str, Any]
+    given: frozenset[str]
+
+
+def text_result(
+    texts: Iterable[str], *, is_error: bool, meta: dict[str, Any] | None = None, structured: Any = None
+) -> "CallToolResult":
     """What `from_wire` makes of these texts. They are known to be texts, so pydantic, which takes four times as long,
     does not look at them.
     """
@@ -140,24 +154,13 @@ def text_result(texts: Iterable[str], *, is_error: bool) -> "CallToolResult":
         _fill(made, "__pydantic_fields_set__", set(item.given))
         _fill(made, "__pydantic_extra__", None)
         _fill(made, "__pydantic_private__", None)
+    known = {"meta": meta, "content": content, "structured_content": structured, "is_error": is_error}
     whole: CallToolResult = object.__new__(result.model)
-    _fill(whole, "__dict__", {**result.values, "content": content, "is_error": is_error})
+    _fill(whole, "__dict__", {**result.values, **known})
     _fill(whole, "__pydantic_fields_set__", set(result.given))
     _fill(whole, "__pydantic_extra__", None)
     _fill(whole, "__pydantic_private__", None)
     return whole
-
-
-#: As `BaseModel.model_construct` does it.
-_fill: Final = object.__setattr__
-
-
-class _Blank(NamedTuple):
-    """A model that was made by pydantic, for others like it."""
-
-    model: Any
-    values: dict[str, Any]
-    given: frozenset[str]
 
 
 @cache

@@ -255,7 +255,7 @@ class _Codec:
 def _loaded(text: str | bytes, load_surrogates: Callable[[str | bytes], Any]) -> Any:
     try:
         try:
-            return _build(text)
+            return _READER.decode(text) if len(text) <= LARGE else _build(text)
         except msgspec.ValidationError:
             raise NotRepresentableError("JSON holds a number that is out of range") from None
         except msgspec.DecodeError as error:

@@ -87,12 +87,14 @@ def test_the_wire_form_is_json_and_passes_validation() -> None:
 # --- from the wire
 
 
+@pytest.mark.parametrize("meta", [None, {}, {"k": {"a": [1]}}])
+@pytest.mark.parametrize("structured", [None, {"a": [1, None]}, [1], 0])
 @pytest.mark.parametrize("is_error", [False, True])
 @pytest.mark.parametrize("texts", [[], ["hi"], ["", "字", "a\nb"]])
-def test_texts_become_what_pydantic_makes_of_them(texts: list[str], is_error: bool) -> None:
-    known = {"_meta": None, "structuredContent": None, "isError": is_error}
+def test_texts_become_what_pydantic_makes_of_them(texts: list[str], is_error: bool, structured: Any, meta: Any) -> None:
+    known = {"_meta": meta, "structuredContent": structured, "isError": is_error}
     slow = CallToolResult.model_validate({**known, "content": [{"type": "text", "text": text} for text in texts]})
-    fast = text_result(texts, is_error=is_error)
+    fast = text_result(texts, is_error=is_error, meta=meta, structured=structured)
     assert fast == slow
     assert type(fast) is CallToolResult
     for one, other in [(fast, slow), *zip(fast.content, slow.content, strict=True)]:

@@ -25,6 +25,7 @@ from a2c_smcp.errors import (
     ToolNotFoundError,
     error_from_payload,
 )
+from a2c_smcp.packet_text import MAX_DEPTH
 from a2c_smcp.results import (
     ERROR_CODE_MARKER,
     STARTING_MARKER,
@@ -51,8 +52,8 @@ from a2c_smcp.smcp import (
 )
 from a2c_smcp.types import Desktop
 from a2c_smcp.utils.dpe_uri import element_uri, page_uri, parse_dpe_uri, with_params
-from a2c_smcp.utils.json_sizes import has_more_values
-from a2c_smcp.wire import call_times, parse_response
+from a2c_smcp.utils.json_sizes import has_more_values, nests_deeper
+from a2c_smcp.wire import LARGE, call_times, parse_response
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -308,32 +309,43 @@ class _TextItem(msgspec.Struct, forbid_unknown_fields=True):
 class _TextAnswer(
     msgspec.Struct, forbid_unknown_fields=True, rename={"is_error": "isError", "structured": "structuredContent"}
 ):
-    """A result that has texts and nothing else, as most results."""
+    """A result of texts, as most results."""
 
     content: list[_TextItem]
     is_error: bool = False
-    meta: None = None
+    meta: dict[str, Any] | None = None
     structured: None = None
     req_id: str | None = None
 
 
-_TEXTS: Final = msgspec.json.Decoder(tuple[_TextAnswer])
+class _SmallAnswer(_TextAnswer):
+    """Large structured content is decoded with the garbage collector paused, in `build_answer`."""
+
+    structured: Any = None
+
+
+_READ_LARGE: Final = msgspec.json.Decoder(tuple[_TextAnswer])
+_READ_SMALL: Final = msgspec.json.Decoder(tuple[_SmallAnswer])
 _TEXT: Final = attrgetter("text")
 
 
 def tool_result(request: Request, body: str, limits: AnswerLimits) -> "CallToolResult":
-    """What `read_result` makes of the ack of a tool call with this JSON. A result that has texts and nothing else is
-    read in a third of the time.
+    """What `read_result` makes of the ack of a tool call with this JSON. A result of texts is read in a third of the
+    time.
     """
     # A text that is shorter than this has fewer values in any case.
     if len(body) < 2 * limits.values and limits.nested >= 2:
         try:
-            (found,) = _TEXTS.decode(body)
-        except ValueError:
+            (found,) = (_READ_SMALL if len(body) <= LARGE else _READ_LARGE).decode(body)
+        except (ValueError, RecursionError):
             pass  # it has something else, or is no result
         else:
-            if len(found.content) <= limits.items and found.req_id in (None, request.data["req_id"]):
-                return text_result(map(_TEXT, found.content), is_error=found.is_error)
+            meta, structured = found.meta, found.structured
+            is_deep = (meta or structured) and nests_deeper(body, [[meta, structured]], MAX_DEPTH)
+            fits = len(found.content) <= limits.items and not is_deep
+            if fits and found.req_id in (None, request.data["req_id"]):
+                texts = map(_TEXT, found.content)
+                return text_result(texts, is_error=found.is_error, meta=meta, structured=structured)
     return read_result(request, build_answer(request.event, body, limits))
 
 

@@ -44,9 +44,12 @@ ANSWERED_ON: Final[ContextVar["Connection | None"]] = ContextVar("ANSWERED_ON", 
 _numbers: Final = itertools.count(1)
 _SCHEMES: Final = {"ws": "http", "wss": "https"}
 _MESSAGE: Final = str(MESSAGE)
-#: How an ack in our namespace begins, and where its JSON begins at the latest.
-_ACK_HERE: Final = f"{ACK}{SMCP_NAMESPACE},"
-_LONGEST_HEAD: Final = len(_ACK_HERE) + 20
+_EVENT: Final = str(EVENT)
+_ACK: Final = str(ACK)
+#: What follows the type of a packet in our namespace, where its id stands, and how long an id is at most.
+_OURS: Final = f"{SMCP_NAMESPACE},"
+_IDS: Final = 1 + len(_OURS)
+_LONGEST_ID: Final = 20
 _PROBE: Final = f"{PING}probe"
 _PROBED: Final = f"{PONG}probe"
 _UPGRADE: Final = str(UPGRADE)
@@ -99,9 +102,10 @@ class Connection(socketio_internals.AsyncClient):
         """What the requests that wait for an answer here are filed under."""
         self._answer = answer
         self._take_ack = take_ack
-        self.dropped: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self.dropped: asyncio.Future[str] = self._loop.create_future()
         """Done when the connection has ended; its result is the reason."""
-        self.told_to_move: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        self.told_to_move: asyncio.Future[float] = self._loop.create_future()
         """Done when the server has said that it is about to stop; its result is in how many seconds."""
         self.key: str | None = None
         """The key or the token that it shows."""
@@ -160,11 +164,14 @@ class Connection(socketio_internals.AsyncClient):
     def _take(self, text: str) -> bool:
         """Take a message, in the order of arrival; `False` leaves it to python-socketio."""
         try:
-            if text.startswith(_ACK_HERE) and (at := text.find("[", len(_ACK_HERE), _LONGEST_HEAD)) > 0:
-                # By far the most messages. Its id is of ours, or the ack answers nothing.
-                number = text[len(_ACK_HERE) : at]
-                if number.isascii() and number.isdigit():
+            # Almost all messages are events and acks of our namespace, without attachments.
+            if text.startswith(_OURS, 1) and (at := text.find("[", _IDS, _IDS + _LONGEST_ID + 1)) > 0:
+                number = text[_IDS:at]
+                if text[0] == _ACK and number.isascii() and number.isdigit():
                     self._take_ack(int(number), text[at:])
+                    return True
+                if text[0] == _EVENT and (not number or (number.isascii() and number.isdigit())):
+                    self._begin(int(number) if number else None, text[at:])
                     return True
             return self._take_packet(text)
         except Exception as error:
@@ -182,10 +189,13 @@ class Connection(socketio_internals.AsyncClient):
             if head.ack_id is not None:
                 self._take_ack(head.ack_id, head.body)
         else:
-            task = asyncio.create_task(self._asked_for(head.ack_id, read_event(head.body)))
-            self._answering.add(task)
-            task.add_done_callback(self._answering.discard)
+            self._begin(head.ack_id, head.body)
         return True
+
+    def _begin(self, ack_id: int | None, body: str) -> None:
+        task = self._loop.create_task(self._asked_for(ack_id, read_event(body)))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
 
     def _greeted(self, namespace: str | None, payload: object) -> None:
         if self.eio.max_payload is not None:

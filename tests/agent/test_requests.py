@@ -164,6 +164,13 @@ def test_a_missing_tool_may_still_come() -> None:
     assert requests.still_starting(requests.read_result(TOOL_CALL, (starting.payload(),))) == ["demo"]
 
 
+def _nested(levels: int) -> Any:
+    value: Any = {}
+    for _ in range(levels - 1):
+        value = {"a": value}
+    return value
+
+
 _TEXTS: list[Any] = [{"type": "text", "text": "a"}, {"text": "字", "type": "text"}]
 _ANSWERS: list[Any] = [
     [{"content": _TEXTS}],
@@ -177,8 +184,17 @@ _ANSWERS: list[Any] = [
     [{"content": _TEXTS, "req_id": 7}],
     [{"content": _TEXTS, "meta": {"a": 1}}],
     [{"content": _TEXTS, "_meta": {"a": 1}}],
+    [{"content": _TEXTS, "meta": {}}],
+    [{"content": _TEXTS, "meta": [1]}],
+    [{"content": _TEXTS, "meta": {"error_code": 4004, "a2c_timeout": True}, "isError": True}],
+    *([{"content": [], "meta": _nested(levels)}] for levels in (98, 99, 100, 200)),
     [{"content": _TEXTS, "structuredContent": {"a": 1}}],
     [{"content": _TEXTS, "structuredContent": [1]}],
+    [{"content": _TEXTS, "structuredContent": "[[" * 100}],
+    *([{"content": [], "structuredContent": _nested(levels)}] for levels in (98, 99, 100, 200)),
+    [{"content": _TEXTS, "structuredContent": {"rows": list(range(400))}}],
+    [{"content": _TEXTS, "structuredContent": {"rows": ["x" * 100] * 1000}}],
+    [{"content": _TEXTS, "structuredContent": {"large": 2**70, "text": "字"}}],
     [{"content": _TEXTS, "more": 1}],
     [{"content": _TEXTS, "error": "broken"}],
     [{"content": _TEXTS, "code": 404, "message": "nobody"}],
@@ -212,6 +228,11 @@ _ODD_TEXTS = [
     '[{"content":[{"type":"image","type":"text","text":"a"}]}]',
     ' [ { "content" : [ { "type" : "text" , "text" : "a" } ] } ] ',
     '[{"content":[{"type":"text","text":"a"}],"isError":NaN}]',
+    '[{"content":[],"structuredContent":{"a":NaN}}]',
+    '[{"content":[],"structuredContent":{"a":1e999}}]',
+    '[{"content":[],"structuredContent":{"\\ud800":"\\ud800"}}]',
+    '[{"content":[],"structuredContent":{"a":1,"a":2}}]',
+    f'[{{"content":[],"structuredContent":{"[" * 5000}{"]" * 5000}}}]',
     '[{"content":[{"type":"text","text":"a"}]}] more',
     "[" * 5000,
 ]
