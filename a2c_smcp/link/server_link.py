@@ -198,12 +198,12 @@ class ServerLink:
     # --- answering
 
     async def _dispatch(self, event: object, args: tuple[Any, ...]) -> Any:
-        data = args[0] if len(args) == 1 else None
         try:
             if not isinstance(event, str):
                 raise BadRequestError("an event's name must be text")
             if (handler := self._handlers.get(event)) is None:
                 raise BadRequestError(f"unknown event {event[:100]!r}")
+            data = args[0] if len(args) == 1 else None
             spans = TRACING.spans
             reply = await (handler(data) if spans is None else spans.answering(event, data, handler))
             if reply is None:
