@@ -60,6 +60,17 @@ class Surface:
                 found += descriptor.readlink().suffix == suffix
         return found
 
+    def at_rest(self) -> int:
+        """How many descriptors it has when nothing comes or goes for a second and a half."""
+        deadline = time.monotonic() + DEADLINE
+        still, since = self.descriptors, time.monotonic()
+        while time.monotonic() - since < _QUIET_SECONDS:
+            assert time.monotonic() < deadline, f"{self.name}: its descriptors change all the time"
+            time.sleep(0.05)
+            if (now := self.descriptors) != still:
+                still, since = now, time.monotonic()
+        return still
+
     def settles(self, descriptors: int) -> bool:
         """Wait until it has no more open than so many."""
         deadline = time.monotonic() + DEADLINE
@@ -107,7 +118,9 @@ def console_surface(computer: Started) -> Surface:
     assert status == 200, content
     session = {**headers, "x-a2c-session": json.loads(content)["key"]}
     surface = Surface("console", computer, url, "GET", "/api/devices", session)
-    # The record is opened in the background, and SQLite keeps the descriptor of its first reader for the next ones.
+    # Some of its descriptors come after it answers: three of the watch over the config files (inotify, epoll, eventfd),
+    # and one of the record, because SQLite keeps that of the first reader for the next one: to close it would end the
+    # writer's lock.
     deadline = time.monotonic() + DEADLINE
     while surface.open_files(".sqlite") < 2:
         assert time.monotonic() < deadline

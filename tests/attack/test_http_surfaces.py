@@ -96,7 +96,7 @@ class Holding:
 
 def test_connections_that_are_only_held_keep_nobody_out_and_are_closed(scene: Scene) -> None:
     surfaces = list(scene.surfaces.values())
-    before = [surface.descriptors for surface in surfaces]
+    before = [surface.at_rest() for surface in surfaces]
     holding = [Holding(surface) for surface in surfaces]
 
     def attack() -> None:
@@ -110,6 +110,32 @@ def test_connections_that_are_only_held_keep_nobody_out_and_are_closed(scene: Sc
     for surface, descriptors in zip(surfaces, before, strict=True):
         assert surface.process.alive
         assert surface.settles(descriptors)
+
+
+def test_a_page_that_asks_for_the_head_of_a_stream_holds_nothing(scene: Scene) -> None:
+    """Nothing is written to it. With half a request behind it, nothing is read either, and nobody would see that the
+    page has gone: each would be a connection and a stream for ever.
+    """
+    console = scene.surfaces["console"]
+    fields = "".join(f"{name}: {value}\r\n" for name, value in console.headers.items())
+    feed = f"HEAD /api/feed HTTP/1.1\r\nHost: 127.0.0.1:{console.port}\r\n{fields}\r\n"
+    behind = "POST /api/answer HTTP/1.1\r\nHost: x\r\nContent-Length: 30\r\n\r\nabc"
+    before = console.at_rest()
+
+    def attack() -> None:
+        for _ in range(40):  # more than the streams that a computer has for its pages
+            with connect(console.url, DEADLINE) as sock, suppress(OSError):
+                sock.sendall((feed + behind).encode())
+                said = b""
+                while not said.endswith(b"\r\n\r\n"):  # all of it: what is left unread would end the connection hard
+                    said += sock.recv(1)
+                assert said.startswith(b"HTTP/1.1 200")
+
+    scene.pair.unharmed_by(attack, times=50)
+    assert console.settles(before)
+    with connect(console.url, DEADLINE) as sock:
+        sock.sendall(feed.replace("HEAD", "GET").encode())
+        assert sock.recv(12) == b"HTTP/1.1 200", "pages are let in"
 
 
 @pytest.mark.parametrize("name", SURFACES)

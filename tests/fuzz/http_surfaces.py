@@ -6,6 +6,7 @@ import json
 import random
 import socket
 import struct
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ from tests.attack.harness import target
 from tests.attack.processes import A2C, started
 from tests.attack.surfaces import Surface, bridge, console_surface, kit
 from tests.fuzz.raw_requests import Aim, conversation
-from tests.server.raw import connect, is_closed
+from tests.server.raw import connect
 
 __all__ = ["SURFACES", "fuzz_surface"]
 
@@ -24,6 +25,7 @@ _MAX_LOG: Final = 200_000
 #: Conversations before its own session asks again.
 _BATCH: Final = 25
 _DEADLINE: Final = 60.0
+_A_WHILE: Final = 0.5
 #: What opens a stream that may stay as long as its session.
 _STREAMS: Final = (b"/api/feed", b"GET /mcp")
 _PATHS: Final = {
@@ -63,7 +65,7 @@ def fuzz_surface(
         source = random.Random(seed)
         aim = Aim(f"127.0.0.1:{surface.port}", _PATHS[name], surface.headers)
         surface.ask()
-        before = surface.descriptors
+        before = surface.at_rest()
         with ExitStack() as held:
             for number in range(conversations):
                 _talk(surface, source, conversation(source, aim), held)
@@ -115,8 +117,20 @@ def _talk(surface: Surface, source: random.Random, says: bytes, held: ExitStack)
                 pass
             case _:
                 sock.shutdown(socket.SHUT_WR)
-                is_closed(sock)
+                _wait_for_end(sock, _A_WHILE if any(stream in says for stream in _STREAMS) else _DEADLINE)
     sock.close()
+
+
+def _wait_for_end(sock: socket.socket, seconds: float) -> None:
+    """Read until the surface closes, or for so long. A stream that is followed by half a request on the same connection
+    goes on until this end is closed, too: the surface reads no further, and does not see that nothing more comes.
+    """
+    until = time.monotonic() + seconds
+    with suppress(OSError):
+        while (left := until - time.monotonic()) > 0:
+            sock.settimeout(left)
+            if not sock.recv(65536):
+                return
 
 
 def _heard(surface: Surface) -> str | None:

@@ -83,6 +83,8 @@ class ConsoleAPI:
     # --- live
 
     async def _feed(self, request: Request) -> Any:
+        if request.method == "HEAD":  # nothing would be written to it, so its end would never be noticed
+            return Response(media_type=FeedResponse.media_type)
         if len(self._streams) >= CONSOLE_LIMITS.streams:
             raise TooManyRequestsError(f"{CONSOLE_LIMITS.streams} pages follow this computer already; close one")
         return FeedResponse(self._followed(), visitor(request), self._streams)
