@@ -184,7 +184,11 @@ def _may_hold_secret(root: str, path: str, shown: str, included: IncludeRules) -
     if shown.endswith("/"):
         looks_so = name.endswith(_VAULTS)
     else:
-        looks_so = _SECRETS.match_file(name) or _SECRETS.match_file(_original(name)) or (name.endswith(".csv") and _has_passwords(root, path))
+        looks_so = (
+            _SECRETS.match_file(name)
+            or _SECRETS.match_file(_original(name))
+            or (name.endswith(".csv") and _has_passwords(root, path))
+        )
     return looks_so and not included.secrets.match_file(shown)
 
 

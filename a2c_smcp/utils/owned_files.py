@@ -51,7 +51,7 @@ def read_owned(path: Path, most: int) -> bytes:
 
 
 def _way_to(path: Path) -> list[Path]:
-    """The links that lead to a file, and the file: who may write to one of their folders may have them lead elsewhere."""
+    """The links that lead to a file, and the file. Who may write to one of their folders may replace them."""
     way = [path]
     while way[-1].is_symlink() and len(way) <= _MOST_LINKS:
         way.append(way[-1].parent / way[-1].readlink())

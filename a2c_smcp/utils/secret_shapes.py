@@ -272,7 +272,8 @@ _SHAPES: Final = (
     _shape(
         "sshpass docker podman redis-cli",
         r"\b(?:sshpass\b[^\n;|&]{0,200}?[\s\"']-p|redis-cli\b[^\n;|&]{0,200}?[\s\"']-a"
-        r"|(?:docker|podman)[ \t]{1,4}login\b[^\n;|&]{0,200}?[\s\"']-p)[\"',]{0,2}[ \t]{1,4}[\"']?(?P<s>[^\s\"',;-][^\s\"',;]{1,200})",
+        r"|(?:docker|podman)[ \t]{1,4}login\b[^\n;|&]{0,200}?[\s\"']-p)[\"',]{0,2}[ \t]{1,4}[\"']?"
+        r"(?P<s>[^\s\"',;-][^\s\"',;]{1,200})",
         _is_given,
     ),
     _shape(

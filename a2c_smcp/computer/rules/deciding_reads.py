@@ -97,9 +97,10 @@ class ReadVerdicts:
         # A catalogue has thousands of documents. Comparing beginnings leaves few rules to look at, or none.
         if uri.startswith(self._beginnings):
             for rule, verdict, beginnings in self._verdicts:
-                if uri.startswith(beginnings) and _is_of_server(rule, server):
-                    if not rule.reads or any(pattern.matches_simple(kind, uri) for pattern in rule.reads):
-                        return verdict
+                if not uri.startswith(beginnings) or not _is_of_server(rule, server):
+                    continue
+                if not rule.reads or any(pattern.matches_simple(kind, uri) for pattern in rule.reads):
+                    return verdict
         return None
 
     def strictest_below(self, server: str, prefix: str) -> RuleVerdict | None:

@@ -121,7 +121,9 @@ def may_be_same(path: str, value: str, known: Known) -> bool:
     if os.path.isabs(path) and not is_certain_path(trimmed(value)):
         return _ends_like(value, lambda name: name == os.path.basename(path), lexical(path))
     relative = _relative(path)
-    if relative and any(_is_far(name) and lexical(name).endswith(f"/{relative}") for name in _known_names(value, known)):
+    if relative and any(
+        _is_far(name) and lexical(name).endswith(f"/{relative}") for name in _known_names(value, known)
+    ):
         return True
     real = known.real_path(path) if is_certain_path(path) else None
     wanted = {lexical(path)} | ({lexical(real)} if real is not None else set())

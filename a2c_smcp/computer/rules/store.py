@@ -277,8 +277,8 @@ class RuleStore:
             self._tell_gone(gone, f"{_gone(gone)} from the config files")
 
     def lifts(self, rules: Sequence[Rule]) -> bool:
-        """Whether with these rules of the config files something is allowed, or not forbidden, that was not before: then
-        they count when they were read twice, `SETTLES` seconds apart.
+        """Whether with these rules of the config files something may be allowed, or not forbidden, that was not before:
+        then they count when they were read twice, `SETTLES` seconds apart.
         """
         return not only_denies_more(self.list.in_configs, rules)
 

@@ -89,7 +89,9 @@ def test_a_deny_does_not_take_what_is_something_else(condition: Mapping[str, Any
         assert not effect_of(condition, value, known())
 
 
-@pytest.mark.parametrize("condition", [{"equals": "app/.env"}, {"one_of": ["./app/.env"]}, {"glob": "app/.e*"}], ids=str)
+@pytest.mark.parametrize(
+    "condition", [{"equals": "app/.env"}, {"one_of": ["./app/.env"]}, {"glob": "app/.e*"}], ids=str
+)
 def test_a_deny_of_a_relative_path_takes_every_path_that_may_be_it(condition: Mapping[str, Any]) -> None:
     """Only the server knows where it begins."""
     for value in (ENV, "app/.env", "/srv/./app/.env", "~/app/.env", f"file://{ENV}", "/srv/link"):
