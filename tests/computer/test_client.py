@@ -293,10 +293,10 @@ async def test_a_repeat_on_a_connection_that_takes_less_gets_413_and_the_connect
         await it.agent.tool("a.echo", 20, "large", text="x" * 3000)
         connection = it.client._link._connection
         assert connection is not None
-        connection._max_message, before = 2000, connection._max_message
+        connection.max_message, before = 2000, connection.max_message
         again = await it.agent.tool("a.echo", 20, "large", text="x" * 3000)
         assert again["error"]["code"] == 413
-        connection._max_message = before
+        connection.max_message = before
         assert (await it.agent.tool("a.echo", 20, "large", text="x" * 3000))["isError"] is False
         assert (await it.stats())["started"] == 1
 
