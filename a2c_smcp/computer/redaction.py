@@ -108,7 +108,7 @@ class Redaction:
     def known(self, text: str, most: int = _LOOKED_AT) -> str:
         """The text without the secrets of this computer alone."""
         clipped = text[:most]
-        if any(secret in clipped for secret in tuple(self._stand_ins)):
+        if self._stand_ins and any(secret in clipped for secret in tuple(self._stand_ins)):
             clipped = self._compiled().sub(lambda match: self._stand_ins[match[0]], clipped)
         if len(text) <= most:
             return clipped

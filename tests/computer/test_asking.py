@@ -3,11 +3,11 @@
 import asyncio
 import json
 import logging
+import math
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import anyio
@@ -27,6 +27,7 @@ from a2c_smcp.errors import ToolExecutionError, ToolExecutionTimeoutError
 from a2c_smcp.smcp import WAITING_FOR_PERSON
 from a2c_smcp.utils.forms import FieldKind
 from tests.computer.fakes.computers import asking
+from tests.computer.fakes.computers import text as text_in
 from tests.computer.fakes.processes import eventually
 from tests.computer.test_mcp_connection import Watcher, connected, http, opened, text
 
@@ -51,7 +52,6 @@ CONTENT: dict[str, Any] = {
     "yes": True,
 }
 URL = "https://example.com/sign-in?x=1"
-CALL: ContextVar[str] = ContextVar("call")
 
 both_eras = pytest.mark.parametrize("era", ["old", "new"])
 
@@ -68,9 +68,6 @@ class Person:
 
     def modes(self, where: QuestionPlace, call: object | None) -> frozenset[QuestionMode]:
         return ALL_MODES if self.is_here else NO_MODES
-
-    def current_call(self) -> object | None:
-        return CALL.get(None)
 
     async def ask(self, question: ServerQuestion) -> GivenAnswer:
         self.questions.append(question)
@@ -106,15 +103,24 @@ async def told(connection: MCPConnection, tool: str, **params: Any) -> Any:
     return json.loads(await text(connection, tool, 30, **params))
 
 
+class Call(str):
+    """A call that the Computer makes, by its name."""
+
+    tool_ends = math.inf
+    may_start = None
+
+
+async def text_of_call(connection: MCPConnection, tool: str, name: str = "c", **params: Any) -> str:
+    result = await connection.call_ongoing(tool, params, 30, ongoing=Call(name))
+    assert result is not None
+    return text_in(result)
+
+
 @asynccontextmanager
 async def running(connection: MCPConnection, tool: str, name: str = "c", **params: Any) -> AsyncIterator[Any]:
     """A call that runs meanwhile; what it answers is awaited in the end."""
 
-    async def call() -> str:
-        CALL.set(name)
-        return await text(connection, tool, 30, **params)
-
-    task = asyncio.create_task(call())
+    task = asyncio.create_task(text_of_call(connection, tool, name, **params))
     try:
         yield task
         with anyio.fail_after(30):
@@ -274,8 +280,7 @@ async def test_a_server_may_say_itself_that_the_visit_is_done() -> None:
 async def test_a_call_that_is_refused_until_a_url_was_visited_is_made_again() -> None:
     person = saying(GivenAnswer("accept"))
     async with connected(asking("old"), asker=person) as connection:
-        CALL.set("mine")
-        assert await text(connection, "visit_first", 30, url=URL) == "thank you"
+        assert await text_of_call(connection, "visit_first", "mine", url=URL) == "thank you"
         [question] = person.questions
         assert (question.url, question.call) == (URL, "mine")
 
@@ -314,8 +319,7 @@ async def test_a_question_names_its_call_only_when_that_is_certain(era: str) -> 
             await text(connection, "let_go")
 
         async def alone() -> None:
-            CALL.set("alone")
-            await connection.call_tool("ask", {}, 30, progress)
+            await connection.call_ongoing("ask", {}, 30, progress, ongoing=Call("alone"))
 
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(alone())
@@ -491,10 +495,8 @@ async def test_a_server_on_mcp_asks_over_http(protocol: str, asking_http_server:
     content: dict[str, Any] = {"name": "Ann", "age": 41, "window": True}
     person = saying(GivenAnswer("accept", content), GivenAnswer("decline"), GivenAnswer("cancel"))
     async with opened(http(asking_http_server, "streamable", protocol), asker=person) as connection:
-        CALL.set("mine")
-        assert await text(connection, "book", 30) == "name='Ann' age=41 window=True"
-        assert await text(connection, "book", 30) == "decline"
-        assert await text(connection, "book", 30) == "cancel"
+        for answer in ("name='Ann' age=41 window=True", "decline", "cancel"):
+            assert await text_of_call(connection, "book", "mine") == answer
         assert [(each.message, each.call) for each in person.questions] == [("Who flies?", "mine")] * 3
 
 

@@ -18,7 +18,7 @@ from a2c_smcp.computer.mcp_clients.task_calls import poll_pause
 from a2c_smcp.errors import ToolExecutionError, ToolExecutionTimeoutError
 from a2c_smcp.results import text_of
 from tests.computer.fakes.computers import TASKING, tasking
-from tests.computer.test_asking import CALL, Person, both_eras
+from tests.computer.test_asking import Person, both_eras, text_of_call
 from tests.computer.test_mcp_connection import Watcher, connected, http, opened, text
 
 
@@ -89,8 +89,7 @@ async def test_a_task_asks_the_person_and_it_is_certain_for_which_call(era: str)
         await ready(connection)
 
         async def ask(who: str) -> str:
-            CALL.set(who)
-            return await text(connection, "asks", message=who, schema=schema)
+            return await text_of_call(connection, "asks", who, message=who, schema=schema)
 
         # Two at a time: a question of the older era could not be told apart without the name of its task.
         told = await asyncio.gather(*(asyncio.create_task(ask(who)) for who in ("Ada", "Bob")))

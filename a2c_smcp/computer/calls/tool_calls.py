@@ -7,9 +7,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio.lowlevel
 import orjson
@@ -60,12 +59,9 @@ from a2c_smcp.wire import codec, encoded
 if TYPE_CHECKING:
     from a2c_smcp.computer.recording.recorder import Recorder
 
-__all__ = ["CURRENT_CALL", "ToolCalls"]
+__all__ = ["ToolCalls"]
 
 logger = logging.getLogger(__name__)
-
-#: The call that this task makes, while its MCP server runs it.
-CURRENT_CALL: Final[ContextVar[LoggedCall]] = ContextVar("current_call")
 
 
 class ToolCalls:
@@ -113,7 +109,6 @@ class ToolCalls:
         if on_progress is not None or self._are_reports_wanted:
             progress = self._progress(call, on_progress)
         confirmed_by, sent_at, result = call.decided_by, None, None
-        current = CURRENT_CALL.set(call)
         try:
             try:
                 tool = self._find(call)
@@ -164,7 +159,6 @@ class ToolCalls:
             result = error_result(InternalError("this computer failed to run the call; its log says why"))
             raise
         finally:
-            CURRENT_CALL.reset(current)
             limits.stop()
             if progress is not None:
                 progress.end()

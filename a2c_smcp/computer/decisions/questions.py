@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Any
 
 from a2c_smcp.computer.calls.log import LoggedCall
-from a2c_smcp.computer.calls.tool_calls import CURRENT_CALL
 from a2c_smcp.computer.decisions.book import Accepted, AlreadyDecidedError, Outcome, Question, Resolution
 from a2c_smcp.computer.decisions.callers import Caller
 from a2c_smcp.computer.decisions.store import DecisionStore
@@ -38,9 +37,6 @@ class QuestionDesk:
             return ALL_MODES
         caller = _caller(where, call)
         return NO_MODES if caller is None else caller.modes
-
-    def current_call(self) -> LoggedCall | None:
-        return CURRENT_CALL.get(None)
 
     async def ask(self, question: ServerQuestion) -> GivenAnswer:
         caller = _caller(question.where, question.call)

@@ -228,7 +228,7 @@ class KeptServer:
 
     # --- a server that could not ask
 
-    def _advise(self, session: MCPSession, error: MCPError) -> str:
+    def _advise(self, session: MCPSession, error: MCPError, call: object | None) -> str:
         """A tool may have failed only because the server was started in a way in which it cannot ask the person.
 
         Then the server is started again as soon as it is idle. Returns a text about that for the caller of the tool.
@@ -238,7 +238,7 @@ class KeptServer:
                 self._handshake = self._handshake.fallen_back()
                 self._hooks.on_old_handshake()
             why = "it asks the person as in MCP's older era, and needs a start with that handshake"
-        elif session.questions.is_missed_by(error):
+        elif session.questions.is_missed_by(error, call):
             why = "somebody can answer its questions now; at its start it was told that nobody can"
         else:
             return ""

@@ -68,7 +68,8 @@ class _RightsMissingError(ToolExecutionError):
 class MCPSession:
     """A session with the server `name`. It takes requests until it ends.
 
-    `advise` is given the error of a tool call, and returns what the caller is told besides the error's own words.
+    `advise` is given the error of a tool call and the call, and returns what the caller is told besides the error's own
+    words.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class MCPSession:
         news: TaskNews,
         feed: ChangeFeed,
         options: ConnectionOptions,
-        advise: "Callable[[MCPSession, MCPError], str]",
+        advise: "Callable[[MCPSession, MCPError, object | None], str]",
     ) -> None:
         self.name = name
         self.client = client
@@ -135,7 +136,7 @@ class MCPSession:
         except MCPError as error:
             if self._is_ended_by(error):
                 raise self._failed(f"Server {self.name} {self.ending}") from None
-            said = error.message + self._advise(self, error)
+            said = error.message + self._advise(self, error, ongoing)
             raise self._too_large(error) or self._failed(said, mcp_code=error.code, **_required_by(error)) from None
         except RuntimeError as error:  # a result that breaks the output schema; the first line says how
             raise self._failed(str(error).partition("\n")[0]) from error

@@ -97,7 +97,7 @@ class ProtocolRequests:
         name, request = first["name"], first
         on_report = None if progress is None else progress.report
         for number in itertools.count(1):
-            modes = self._questions.modes if self.is_modern else NO_MODES
+            modes = self._questions.modes(call.call) if self.is_modern else NO_MODES
             said: InputRequiredResult | MCPError
             try:
                 answer = await self._client.send("tools/call", request, modes, on_report)

@@ -47,7 +47,7 @@ class ServerLife:
         options: ConnectionOptions,
         hooks: ConnectionHooks,
         watched: frozenset[str],
-        advise: Callable[[MCPSession, MCPError], str],
+        advise: Callable[[MCPSession, MCPError, object | None], str],
     ) -> None:
         self._config = config
         self._mode = mode

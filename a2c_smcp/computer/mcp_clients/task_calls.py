@@ -160,19 +160,19 @@ class TaskCalls:
             if "task" not in answer:
                 return await self._checked(name, answer)
             task_id = _TaskState.model_validate(answer["task"]).task_id
-            async with self._following(task_id, call), aclosing(self._states(task_id, progress)) as states:
+            async with self._following(task_id, call), aclosing(self._states(task_id, call, progress)) as states:
                 async for state, _ in states:
                     if state.has_ended or state.status == "input_required":
                         break
                 # This waits for the end of the task. The task asks its questions meanwhile.
-                return await self._checked(name, await self._send("tasks/result", task_id))
+                return await self._checked(name, await self._send("tasks/result", task_id, call))
 
     async def finish(
         self, name: str, claimed: ClaimedTask, call: AskedCall, progress: CallProgress | None
     ) -> types.CallToolResult:
         """The result of a call that the server runs as a task, as since 2026-07-28."""
         task_id, answered, rounds = claimed.task_id, set[str](), 0
-        async with self._following(task_id, call), aclosing(self._states(task_id, progress)) as states:
+        async with self._following(task_id, call), aclosing(self._states(task_id, call, progress)) as states:
             async for state, answer in states:
                 if state.has_ended:
                     return await self._outcome(name, state, answer)
@@ -186,17 +186,17 @@ class TaskCalls:
                 given = {
                     key: each.model_dump(mode="json", by_alias=True, exclude_none=True) for key, each in answers.items()
                 }
-                await self._send("tasks/update", task_id, inputResponses=given)
+                await self._send("tasks/update", task_id, call, inputResponses=given)
                 answered |= asked.keys()
             raise MCPError(types.INTERNAL_ERROR, f"the task asked {_MOST.rounds} times, and wants to ask again")
 
     async def _states(
-        self, task_id: str, progress: CallProgress | None
+        self, task_id: str, call: AskedCall, progress: CallProgress | None
     ) -> AsyncGenerator[tuple[_TaskState, dict[str, Any]], None]:
         """What the server says about the task, again and again. `progress` is told what it says in words."""
         message = None
         for number in itertools.count(1):
-            answer = await self._send("tasks/get", task_id)
+            answer = await self._send("tasks/get", task_id, call)
             state = _TaskState.model_validate(answer)
             if state.task_id != task_id:
                 raise InvalidAnswerError
@@ -231,11 +231,11 @@ class TaskCalls:
         except BaseException:
             with anyio.move_on_after(_MOST.cancel, shield=True), suppress(Exception):
                 # Whatever keeps the server from taking it, the call has ended.
-                await self._send("tasks/cancel", task_id)
+                await self._send("tasks/cancel", task_id, call)
             raise
 
-    async def _send(self, method: str, task_id: str, **more: Any) -> dict[str, Any]:
-        return await self._client.request(method, {"taskId": task_id, **more})
+    async def _send(self, method: str, task_id: str, call: AskedCall, **more: Any) -> dict[str, Any]:
+        return await self._client.request(method, {"taskId": task_id, **more}, self._questions.modes(call.call))
 
 
 def _questions_in(answer: Mapping[str, Any]) -> types.InputRequests:

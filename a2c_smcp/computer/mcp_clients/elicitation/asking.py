@@ -119,9 +119,6 @@ class PersonAsker(Protocol):
     def modes(self, where: QuestionPlace, call: object | None) -> frozenset[QuestionMode]:
         """The questions that somebody can answer now: at the computer, or where this call came from."""
 
-    def current_call(self) -> object | None:
-        """The call that the current task makes."""
-
     async def ask(self, question: ServerQuestion) -> GivenAnswer:
         """The person's answer. Cancelling this withdraws the question."""
 
@@ -175,10 +172,9 @@ class Questions:
         """Whether the handshake declared that somebody answers."""
         self._waiting: set[_Waiting] = set()
 
-    @property
-    def modes(self) -> frozenset[QuestionMode]:
-        """The questions that somebody can answer now, for the call of the current task."""
-        return NO_MODES if self._asker is None else self._asker.modes(self._where, self._asker.current_call())
+    def modes(self, call: object | None) -> frozenset[QuestionMode]:
+        """The questions that somebody can answer now, for this call; `None` for a request that belongs to no call."""
+        return NO_MODES if self._asker is None else self._asker.modes(self._where, call)
 
     def declares(self, method: str) -> frozenset[QuestionMode]:
         """The questions for which a request may declare that somebody answers them.
@@ -189,13 +185,13 @@ class Questions:
         if method == "resources/read":  # windows and documents are read in the background
             return NO_MODES
         if method != "initialize":
-            return self.modes
-        modes = self.modes if self._where == "here" or self._asker is None else ALL_MODES
+            return self.modes(None)
+        modes = self.modes(None) if self._where == "here" or self._asker is None else ALL_MODES
         self.was_declared = bool(modes)
         return modes
 
-    def is_missed_by(self, error: MCPError) -> bool:
-        """Whether a call failed only because the server was told at its start that nobody answers, and somebody
+    def is_missed_by(self, error: MCPError, call: object | None) -> bool:
+        """Whether this call failed only because the server was told at its start that nobody answers, and somebody
         answers now.
 
         Since 2026-07-28 the server is told with every call.
@@ -207,17 +203,13 @@ class Questions:
             and "elicitation" in required
             and not self.is_modern
             and not self.was_declared
-            and bool(self.modes)
+            and bool(self.modes(call))
         )
 
     # --- what runs
 
     def begin(self, progress: CallProgress | None, call_of: object | None = None) -> AskedCall:
-        """The current task begins a call that may ask. The caller must `end` it. `call_of` is the asker's value for the
-        call, if the caller has it.
-        """
-        if call_of is None and self._asker is not None:
-            call_of = self._asker.current_call()
+        """A call that may ask begins. The caller must `end` it. `call_of` is the asker's value for it."""
         call = AskedCall(call_of, progress)
         self._calls.append(call)
         return call
@@ -275,7 +267,7 @@ class Questions:
             required = ElicitationRequiredErrorData.model_validate(error.data).elicitations
         except ValidationError:
             raise error from None
-        if not required or "url" not in self.modes:
+        if not required or "url" not in self.modes(call.call):
             raise error
         requests = {str(number): ElicitRequest(params=visit) for number, visit in enumerate(required)}
         actions = {answer.action for answer in (await self.answer(requests, call)).values()}
