@@ -59,10 +59,6 @@ class CallProgress:
             # A boundary: the listener is not ours. The call goes on.
             logger.exception("a listener failed to take the progress of a call")
 
-    async def take(self, progress: float, total: float | None, message: str | None) -> None:
-        """`report`, in the form that mcp's client calls."""
-        self.report(progress, total, message)
-
     def waiting(self) -> None:
         """Report that the call waits for the person at the computer."""
         self.status(WAITING_FOR_PERSON)
