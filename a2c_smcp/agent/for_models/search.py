@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from a2c_smcp.agent.for_models.search_text import all_stems, is_question, meanings, stem, words
+from a2c_smcp.agent.for_models.search_text import OF_CONTENT, all_stems, is_question, is_to_see, meanings, stem, words
 
 __all__ = ["SearchIndex"]
 
 #: BM25's k1 (how soon the repetitions of a word stop counting) and b (how much less a long text counts).
-_K, _B = 2.0, 0.3
+_K, _B = 1.2, 0.3
 #: How much more a document counts whose whole name is in the request.
 _NAMED: Final = 1.0
 #: A thing has several names, and a rare one must not count more than a common one. This share of the rarity of a name
@@ -25,8 +25,9 @@ _UNASKED: Final = 0.5
 
 class SearchIndex:
     """Finds the best of `documents`, each given as its texts with their weights. The heaviest text is its name. For a
-    question, documents with a word of `answering` come earlier, and those with a word of `changing` in their name
-    later. Those with a word of `deleting` in their name come later for each request that has no such word.
+    question, documents with a word of `answering` come earlier. For a question and for an order to see something, those
+    with a word of `changing` in their name come later, unless it has a word of `answering` too. Those with a word of
+    `deleting` in their name come later for each request that has no such word.
     """
 
     def __init__(
@@ -52,7 +53,8 @@ class SearchIndex:
             for word in set(name):
                 self._names.setdefault(word, []).append((number, 1 / len(name)))
         self._answers = self._about({stem(word): _ANSWERS for word in answering}, 1.0)
-        self._changing = self._that_do(changing)
+        stems, numbers = self._that_do(changing)
+        self._changing = stems, numbers - self._that_do(answering)[1]
         self._deleting = self._that_do(deleting)
 
     def best(self, query: str, most: int) -> list[int]:
@@ -77,7 +79,7 @@ class SearchIndex:
             for word, factor in meaning.items():
                 for number, part in self._names.get(word, ()):
                     named[number] = named.get(number, 0.0) + part * factor
-        self._weigh_what_they_do(total, is_question(query), asked)
+        self._weigh_what_they_do(total, query, asked)
         found = [
             (-score * (1 + _NAMED * min(1.0, named.get(number, 0.0))), number)
             for number, score in total.items()
@@ -85,17 +87,20 @@ class SearchIndex:
         ]
         return [(number, shares[number]) for _, number in heapq.nsmallest(most, found)]
 
-    def _weigh_what_they_do(self, total: dict[int, float], asking: bool, asked: Sequence[Mapping[str, float]]) -> None:
+    def _weigh_what_they_do(self, total: dict[int, float], query: str, asked: Sequence[Mapping[str, float]]) -> None:
         """Let the documents count more that answer a question, and those less that change or delete unasked."""
         unasked = []
+        asking = is_question(query)
+        asked = [meaning for meaning in asked if max(meaning.values()) > OF_CONTENT]
         if {word for meaning in asked for word in meaning}.isdisjoint(self._deleting[0]):
             unasked.append(self._deleting[1])
         if asking:
             for number in total:
                 total[number] += self._answers.get(number, 0.0)
-            # A question has many words that may mean a change: "say" may mean to post. So only its own words count.
-            if {max(meaning, key=meaning.__getitem__) for meaning in asked}.isdisjoint(self._changing[0]):
-                unasked.append(self._changing[1])
+        # A question has many words that may mean a change: "say" may mean to post. So only its own words count.
+        own = {max(meaning, key=meaning.__getitem__) for meaning in asked}
+        if (asking or is_to_see(query)) and own.isdisjoint(self._changing[0]):
+            unasked.append(self._changing[1])
         for numbers in unasked:
             for number in numbers & total.keys():
                 total[number] *= _UNASKED

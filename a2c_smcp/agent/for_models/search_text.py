@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from a2c_smcp.agent.for_models.search_words import ALIKE, CHINESE, IRREGULAR, LIGHT, SILENT
+from a2c_smcp.agent.for_models.search_words import ALIKE, CHINESE, IRREGULAR, LIGHT, SAME, SILENT
 
-__all__ = ["all_stems", "is_mostly_cjk", "is_question", "meanings", "stem", "words"]
+__all__ = ["OF_CONTENT", "all_stems", "is_mostly_cjk", "is_question", "is_to_see", "meanings", "stem", "words"]
 
 _CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 #: Splits names such as URLs, HTMLParser, readFile and read_file into words as a person reads them.
@@ -23,19 +23,27 @@ _LESS: Final = 0.65
 _SECOND: Final = 0.8
 
 #: How much the words of a content count: what a request says to write, to send, or to name a thing.
-_OF_CONTENT: Final = 0.5
+OF_CONTENT: Final = 0.5
 #: How much the verbs count that people use for everything.
 _OF_LIGHT: Final = 0.6
 
 #: How many characters of a request are looked at: the time to look for shapes grows faster than the text.
 _MOST: Final = 1000
 _QUESTION: Final = re.compile(
-    r"^\W*(?:what|which|who|whose|where|when|why|how|is|are|was|were|did|does|has|have|am|any)\b"
+    r"^\W*(?:(?:in|on|at|of|for|from|to) )?"
+    r"(?:what|which|who|whose|where|when|why|how|is|are|was|were|did|does|has|have|am|any)\b"
     "|什么|哪|谁|吗|多少|几|怎么|有没有|是不是",
     re.IGNORECASE,
 )
+#: An order that asks to see something, and to change nothing.
+_TO_SEE: Final = re.compile(
+    r"^\W*(?:(?:please|now|(?:can|could|would|will) you) )*"
+    r"(?:show|find|search|look|read|list|see|view|summari[sz]e|explain|describe|(?:get|give|bring|tell|fetch) me)\b"
+    r"(?! when\b| if\b)",
+    re.IGNORECASE,
+)
 #: What may stand at a distance from an English verb: "roll the app back".
-_PARTICLES: Final = frozenset(("up", "out", "back", "away", "off", "down", "aside"))
+_PARTICLES: Final = frozenset(("up", "out", "back", "away", "off", "down", "aside", "over"))
 #: What speakers put between the two characters of a Chinese verb: 截个图, 点了一下赞.
 _GAP: Final = re.compile("了?[一几]?[个下次张条份篇]?")
 
@@ -51,7 +59,15 @@ _WHO_CHANGED: Final = re.compile(
     re.IGNORECASE,
 )
 #: What the person has changed is what is not in the repository yet.
-_I_CHANGED: Final = re.compile(r"\b(?:have|did|do) (?:I|we)\b.{0,15}\b(?:chang|modif|edit|touch)\w*", re.IGNORECASE)
+_I_CHANGED: Final = re.compile(
+    r"\b(?:have|did|do) (?:I|we)\b.{0,15}\b(?:chang|modif|edit|touch)\w*|我.{0,4}[改动]过?了?的", re.IGNORECASE
+)
+#: What is put somewhere else is moved.
+_MOVED: Final = re.compile(
+    r"\b(?:put|drop|bring|throw|place|sort|take)\b(?=.{1,60}\b(?:in|into|to|under) "
+    r"(?:(?:the|an?|my|our)\b.{1,20}\b(?:folder|directory)\b|~?/\w|[\w-]+/\w))",
+    re.IGNORECASE,
+)
 #: What the assistant knows is in its memory.
 _YOU_KNOW: Final = re.compile(
     r"\byou (?:still )?(?:remember|recall)\b|\byou know(?: of| about)?(?= (?:me|my|our|us)\b|\W*$)"
@@ -64,8 +80,23 @@ _SHAPES: Final = (
     (_shape(r"as far as|so far|from now on|at the moment|any ?more|no longer|as soon as|as well|by the way"), ""),
     (re.compile("按(?=[^下钮键住了]{1,6}[排分筛统汇])"), ""),
     (_shape(r"(?:as|in) (?:an?|one) (?:picture|image|drawing)"), "chart diagram graph visualize"),
+    (_shape(r"(?:code|number|id|key|pin) (?=[\w-]*\d)[\w-]+"), ""),
     (_shape(r"to be done|left to do"), "todo"),
     (_shape(r"(?:add|append|put|enter) (?:an?|another|one)(?: new)? (?:row|line|entry)"), "append write insert row"),
+    (_shape(r"(?:make|turn)(?= (?:the|all|every|each|its?|this|that|these|those|my|our)\b)"), "change format"),
+    (_shape(r"(?:take|bring) me(?= back\b| to\b)"), "navigate"),
+    (_MOVED, "move"),
+    (re.compile("截[^截图]{0,8}图"), "screenshot"),
+    (_I_CHANGED, "diff status modified"),
+    (_shape(r"(?:change|merge request|mr|pr) (?:number |no\. ?)?#?\d+"), "pull request"),
+    (_shape(r"log (?:it|this|that)(?= (?:as|for)\b)"), "issue create"),
+    (_shape(r"(?<=of |in |to |on )[a-z][\w-]*/[a-z][\w.-]*"), "repository branch"),
+    (_shape(r"into (?:main|master|trunk)"), "merge"),
+    (_shape(r"up to date"), "update latest"),
+    (_shape(r"lines? of (?:development|work)"), "branch"),
+    (_shape(r"(?:in|on|to|from) (?:staging|prod|production)"), "namespace cluster"),
+    (_shape(r"(?:where|function|method|variable|class) (?:\w+ ){0,3}?[a-z]\w*(?:\(\)|_\w+)"), "code search"),
+    (re.compile(r"哪[里些儿].{0,6}[A-Za-z]\w*(?:\(\)|_\w+)", re.ASCII), "code search"),
     (_shape(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), "email mail send"),
     (_shape(r"https?://[!-~]+|(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|edu|gov|cn|de)"), "url page web navigate fetch"),
     (_shape(r"[\w.-]+\.(?:xls[xm]?|ods)"), "workbook excel spreadsheet"),
@@ -78,10 +109,13 @@ _SHAPES: Final = (
     (_shape(r"#[a-z][\w-]*"), "channel"),
     (_shape(r"[A-Z]{1,2}[1-9][0-9]{0,3}", 0), "cell range sheet"),
     (_shape(r"\d{1,2}(?::\d\d| ?[ap]\.?m)"), "time timezone"),
+    (_shape(r"(?:tell|let|notify|alert) (?:me|us)(?: know)? (?:when|if|once|whenever)"), "alert watch notify"),
     (re.compile(r"\blet\b.{1,40}\bknow\b", re.IGNORECASE), "notify message post"),
     (_WHO_CHANGED, "commit log blame history"),
-    (_I_CHANGED, "diff status modified"),
-    (_shape(r"(?:file|log|raise|report) (?:an?|the|this|another) (?:bug|issue|ticket|report|problem)"), "issue create"),
+    (
+        _shape(r"(?:file|log|raise|report|open) (?:an?|the|this|another) (?:bug|issue|ticket|report|problem)"),
+        "issue create",
+    ),
     (_YOU_KNOW, "memory knowledge graph search"),
     (re.compile(r"\bin mind\b|\bfor later\b|\b(?:don't|do not|never) forget\b|别忘", re.IGNORECASE), "remember memory"),
     (_shape(r"-?\d+\.\d+\W{0,3}[NS]?\W{1,3}-?\d+\.\d+"), "coordinate latitude longitude"),
@@ -93,17 +127,18 @@ _SHAPES: Final = (
 
 #: What a question asks for, by its first word, and how much that counts. Anything may be found in the web.
 _ASKED: Final = (
-    (re.compile(r"^\W*where\b", re.IGNORECASE), "search find locate", 0.6),
+    (re.compile(r"^\W*where\b", re.IGNORECASE), "search find locate", 1.0),
     (re.compile(r"^\W*who\b", re.IGNORECASE), "person user profile member wikipedia encyclopedia", 0.6),
     (_QUESTION, "web search", 0.1),
 )
 
 #: What a request gives to be written, sent or used as a name: in quotes, after a colon, after "called" or "say that".
-#: The words of the group are no content.
+#: The words of the group are no content. Verbs in the past are looked at in the same way: they say what has been done.
 _CONTENT: Final = re.compile(
-    r"[\"“「『][^\"”」』]+[\"”」』]|(?<!\w)'[^']+'(?!\w)|(?::\s|：).*"
+    r"(?:(?:说明|备注|留言)[写是为]?)?[\"“「『][^\"”」』]+[\"”」』]|(?<!\w)'[^']+'(?!\w)|(?::\s|：).*"
     r"|\b(?:called|named|titled|entitled)\s+\S+"
-    r"|(\b(?:say|know|tell|mention|announce|remind|reply|answer|note|mind|remember|forget)\w*\b.{0,30}?)\bthat\b.*",
+    r"|(\b(?:say|know|tell|mention|announce|remind|reply|answer|note|mind|remember|forget)\w*\b.{0,30}?)\bthat\b.*"
+    rf"|\b(?:{'|'.join(IRREGULAR)})\b|(?<=\babout )(?!me\b|us\b|it\b)[^,.;?!]+|(?<=关于)[^，。的]+",
     re.IGNORECASE,
 )
 
@@ -134,6 +169,11 @@ def is_question(request: str) -> bool:
     return _QUESTION.search(request) is not None
 
 
+def is_to_see(request: str) -> bool:
+    """Whether a request is an order to show something, and not to change it."""
+    return _TO_SEE.search(request) is not None
+
+
 def meanings(request: str, known: Callable[[str], bool]) -> list[dict[str, float]]:
     """What each word of a request may be called, and how much each name counts. `known` says whether the texts that
     are searched have a stem.
@@ -149,7 +189,7 @@ def meanings(request: str, known: Callable[[str], bool]) -> list[dict[str, float
             found[meant] = _times(much, _in_turn(meant.split()))
     about = _CONTENT.sub(lambda match: f"{match[1] or ''} . ", request)
     content = " . ".join(match[0].removeprefix(match[1] or "") for match in _CONTENT.finditer(request))
-    for text, factor in ((about, 1.0), (content, _OF_CONTENT)):
+    for text, factor in ((about, 1.0), (content, OF_CONTENT)):
         for word, names in _of_words(text, known).items():
             found.setdefault(word, _times(factor, names))
     return list(found.values())
@@ -188,7 +228,7 @@ def _stems(request: str, known: Callable[[str], bool]) -> Iterator[str]:
     """The stems of a request. Two words count as one where that is a known word ("log in", "roll back"), and an unknown
     word counts as two known ones ("flowchart").
     """
-    runs = re.findall(r"[A-Za-z]+|[^A-Za-z\s_]+", request)
+    runs = re.findall(r"[A-Za-z]+|[^A-Za-z\s_]+", re.sub("(?<=[a-z])-(?=[a-z])", " ", request))
     skip = False
     for run, after in pairwise([*_apart(runs), ""]):
         one = _stem_of(run)
@@ -263,7 +303,7 @@ def stem(word: str) -> str:
     """The word without the endings of its grammatical forms: created, creating, creation and creates are one."""
     if not word.isascii():
         return word
-    word = IRREGULAR.get(word, word)
+    word = IRREGULAR.get(word) or SAME.get(word, word)
     word = _BRITISH.sub(lambda match: {"our": "or", "is": "iz", "ys": "yz"}[match[1]] + match[2], word)
     for ending, left in (("ing", 3), ("tion", 4), ("ed", 3)):
         base = word[: len(word) - len(ending)]

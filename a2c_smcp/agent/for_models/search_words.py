@@ -5,7 +5,7 @@ The tables hold the common vocabulary of tools: verbs that tools are named by, a
 
 from typing import Final
 
-__all__ = ["ALIKE", "CHANGING", "CHINESE", "DELETING", "IRREGULAR", "LIGHT", "SILENT"]
+__all__ = ["ALIKE", "CHANGING", "CHINESE", "DELETING", "IRREGULAR", "LIGHT", "SAME", "SILENT"]
 
 _SILENT: Final = """
 a about after again all already also am an and any anybody anyone anything are aren as at be because been being bit
@@ -46,6 +46,13 @@ taken take|went go|gone go|won win|wrote write|written write
 """
 #: The grammatical forms of English verbs that no ending shows.
 IRREGULAR: Final = dict(entry.split() for entry in _IRREGULAR.replace("\n", "|").split("|") if entry)
+
+_SAME: Final = """
+bike bicycle|email mail|folder directory|photo image|preprint paper|repo repository|subfolder directory|website site
+worksheet sheet
+"""
+#: Other words for one thing, and the words that tools use.
+SAME: Final = dict(entry.split() for entry in _SAME.replace("\n", "|").split("|") if entry)
 
 #: Groups of words with a similar meaning. Another word of the group counts less than the word itself.
 ALIKE: Final = (
@@ -101,7 +108,7 @@ ALIKE: Final = (
     "error failure fail crash exception failing warning log",
     "comment remark discussion feedback",
     "pod container kubernetes docker kubectl deployment",
-    "service deployment container pod",
+    "service deployment container pod kubectl",
     "cell range spreadsheet excel sheet worksheet",
     "workbook spreadsheet excel sheet",
     "row line record",
@@ -141,7 +148,7 @@ ALIKE: Final = (
     "high height elevation altitude",
     "storm warning alert hurricane flood",
     "rain snow sun wind storm weather forecast",
-    "eat drink food restaurant cafe coffee bar dinner lunch",
+    "eat drink food restaurant cafe coffee bar breakfast dinner lunch pizza bakery",
     "way route path direction",
     "trip journey travel route direction",
     "style format font color bold italic border",
@@ -215,7 +222,7 @@ ALIKE: Final = (
     "paragraph block section",
     "rollback rollout undo revert",
     "node machine server host",
-    "cluster kubernetes k8s",
+    "cluster kubernetes k8s kubectl",
     "install setup add",
     "upgrade update",
     "shell terminal command exec bash execute",
@@ -373,7 +380,7 @@ ALIKE: Final = (
     "recent lately newest latest",
     "healthy alive running status",
     "hang stuck frozen error fail",
-    "color red green blue yellow",
+    "color red green blue yellow format",
     "bold italic underline font format",
     "curve line trend",
     "bar column histogram",
@@ -430,6 +437,7 @@ ALIKE: Final = (
     "setup create install add",
     "turnoff disable stop",
     "turnon enable start",
+    "takeover handover assign assignee owner issue",
     "sumup summarize summary",
     "workout figureout calculate think",
     "putback bringback restore undo revert",
@@ -461,9 +469,9 @@ _CHINESE: Final = """
 单元格 cell|工作表 sheet|工作簿 workbook|电子表格 spreadsheet|公式 formula|图表 chart|柱状图 bar chart
 折线图 line chart|饼图 pie chart|流程图 flow diagram|思维导图 mind map|幻灯片 slide presentation|代码 code
 仓库 repository|分支 branch|提交记录 commit log history|拉取请求 pull request|合并请求 pull request merge|问题单 issue
-问题 issue|工单 ticket issue|缺陷 bug issue|任务 task|待办 todo task|评论 comment|标签 label tag|版本 version|日志 log
-错误 error|容器 container pod|集群 cluster|节点 node|服务器 server|服务 service|进程 process|端口 port|命令 command
-脚本 script|消息 message|信息 information|同事 user message|频道 channel|群 group channel|聊天 chat message
+问题 issue|工单 ticket issue|缺陷 bug issue|任务 task|待办 todo task|评论 comment|标签 label tag|版本 version commit
+日志 log|错误 error|容器 container pod|集群 cluster|节点 node|服务器 server|服务 service|进程 process|端口 port
+命令 command|脚本 script|消息 message|信息 information|同事 user message|频道 channel|群 group channel|聊天 chat message
 邮件 email mail|邮箱 email|联系人 contact|用户 user|成员 member user|历史 history|记录 record log history
 最近 recent last|最新 latest|笔记 note page|日历 calendar|日程 event calendar schedule|会议 meeting event|时间 time
 几点 current time|时区 timezone|日期 date|今天 today|明天 tomorrow forecast|现在 current now|天气 weather forecast
@@ -521,7 +529,7 @@ _CHINESE: Final = """
 提取 extract|抽取 extract|整理 organize|归档 archive move|标记 mark label|染色 color format|放大 resize|缩小 resize
 调整 adjust resize|改变 change|变更 change diff|上线 release deploy|开启 enable start|停 stop|杀掉 kill delete
 登陆 login|退出 exit logout|报名 register|审批 approve|驳回 reject|同意 accept approve|拒绝 reject dismiss
-询问 ask query|问 ask query|回答 answer reply|告知 notify message|提到 mention|交流 discussion|群组 group channel
+询问 ask query|问 ask query|回答 answer reply|告知 notify message|提到 search mention|交流 discussion|群组 group channel
 房间 room channel|话 message|讲 explain summary|说明 explain documentation|描述 describe|详情 detail describe
 细节 detail|概况 overview summary|总览 overview|人物 person|哥哥 brother person|姐姐 sister person|弟弟 brother person
 妹妹 sister person|父母 parent person|爸爸 father person|妈妈 mother person|孩子 child person|别忘 remember memory
@@ -543,7 +551,8 @@ _CHINESE: Final = """
 首页 home page|收件箱 inbox email|联网 internet web|子目录 directory|改写 rewrite edit|追加 append add
 覆盖 overwrite write|最新版 latest version|谁写 author|发言 message post|群消息 channel message
 聊天记录 channel history|路线图 route map|高铁 train|飞机 flight|导出成 export|换成 replace convert|转为 convert
-画图 draw chart|列宽 column width|筛 filter|数一数 count|数据源 data source|词条 article wikipedia
+画图 draw chart|列宽 column width|筛 filter|数一数 count|数据源 data source|放进 move put|放到 move put
+放入 move put|切 switch checkout|差 difference diff|词条 article wikipedia
 科普 wikipedia summary|定义 definition|参数 parameter|错别字 typo edit|什么时候 date time|何时 date time
 几度 temperature weather|停车场 parking place
 记得 remember memory|还记得 memory search
