@@ -32,7 +32,7 @@ class _Delivery:
 
 
 @dataclass(slots=True)
-class _Outgoing:
+class _Undelivered:
     """The broadcasts that wait for a room while another one is being delivered there."""
 
     waiting: deque[_Delivery] = field(default_factory=deque)
@@ -50,7 +50,7 @@ class SMCPManager(RoomManager):
         super().__init__()
         self._moments = itertools.count()
         self._entered: dict[RoomKey, dict[str, int]] = {}
-        self._outgoing: dict[RoomKey, _Outgoing] = {}
+        self._outgoing: dict[RoomKey, _Undelivered] = {}
         self._waiting_of: Counter[str] = Counter()
         self._pumps: set[asyncio.Task[None]] = set()
 
@@ -99,13 +99,13 @@ class SMCPManager(RoomManager):
         elif len(present) <= _CHUNK:
             self._deliver(key, delivery, list(present))
         else:
-            outgoing = self._outgoing[key] = _Outgoing()
+            outgoing = self._outgoing[key] = _Undelivered()
             self._append(outgoing, delivery)
             pump = asyncio.ensure_future(self._pump(key, outgoing))
             self._pumps.add(pump)
             pump.add_done_callback(self._pumps.discard)
 
-    def _append(self, outgoing: _Outgoing, delivery: _Delivery) -> None:
+    def _append(self, outgoing: _Undelivered, delivery: _Delivery) -> None:
         notice, repeats = delivery.notice, outgoing.repeats
         if not notice.collapses:
             repeats.bar(notice.sender)
@@ -118,7 +118,7 @@ class SMCPManager(RoomManager):
         outgoing.waiting.append(delivery)
         self._waiting_of[notice.sender] += 1
 
-    async def _pump(self, key: RoomKey, outgoing: _Outgoing) -> None:
+    async def _pump(self, key: RoomKey, outgoing: _Undelivered) -> None:
         try:
             while outgoing.waiting:
                 delivery = self._next(outgoing)
@@ -131,7 +131,7 @@ class SMCPManager(RoomManager):
                 self._next(outgoing)
             del self._outgoing[key]
 
-    def _next(self, outgoing: _Outgoing) -> _Delivery:
+    def _next(self, outgoing: _Undelivered) -> _Delivery:
         delivery = outgoing.waiting.popleft()
         notice = delivery.notice
         outgoing.repeats.remove(notice.sender, notice.event, delivery)
