@@ -19,7 +19,7 @@ DIST := dist
 # Tests start hundreds of processes and import hundreds of files in each worker: none of that is compiled every time.
 unexport PYTHONDONTWRITEBYTECODE
 # What the tests need beside .venv.
-BESIDE := .venv-interop/.ready .venv-interop04/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node-hosts/.ready .node-conformance/.ready .node-oidc/.ready .node-pyright/.ready .node/.ready
+BESIDE := .venv-interop/.ready .venv-interop04/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node-hosts/.ready .node-conformance/.ready .node-oidc/.ready .node-socketio/.ready .node-pyright/.ready .node/.ready
 
 .PHONY: bench-hosts help demo test test-all test-oldest test-hard lint check format docs schema screenshots dist hooks bench bench-docs races chaos fuzz clean
 
@@ -105,6 +105,16 @@ $(VENV)/.dev: $(VENV)/.runtime
 	  (cd .node-oidc/node_modules/node && node installArchSpecificPackage.js </dev/null >/dev/null) && touch $@; \
 	else \
 	  echo "Signing in is not tested: install Node.js with npm, and type make test again"; \
+	fi
+
+# The client that everybody else uses, against our engine. It needs Node.js.
+.node-socketio/.ready:
+	@if command -v npm >/dev/null; then \
+	  echo "Setting up .node-socketio (once) ..."; \
+	  npm install --prefix .node-socketio --silent --no-audit --no-fund --ignore-scripts \
+	    socket.io-client@4.8.1 </dev/null && touch $@; \
+	else \
+	  echo "socket.io-client is not tested: install Node.js with npm, and type make test again"; \
 	fi
 
 # The TypeScript SDK, and a host on the command line. Both need Node.js.
@@ -249,4 +259,4 @@ fuzz: $(VENV)/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf dist .venv .venv-3.* .venv-oldest .venv-interop .venv-interop04 .venv-mcp1 .venv-hosts .node-inspector .node-hosts .node-conformance .node-oidc .node-pyright .venv-markitdown .venv-fastmcp .venv-readers .venv-docs .node site .node-windows
+	rm -rf dist .venv .venv-3.* .venv-oldest .venv-interop .venv-interop04 .venv-mcp1 .venv-hosts .node-inspector .node-hosts .node-conformance .node-oidc .node-socketio .node-pyright .venv-markitdown .venv-fastmcp .venv-readers .venv-docs .node site .node-windows

@@ -13,4 +13,8 @@ Read it in this order. The core is pure: bytes and texts in, events and texts ou
 4. `namespaces` is Socket.IO on a session: who is in which namespace, events, and acks.
 
 The shells are thin: they own the sockets, the timers and the tasks, and decide nothing about the protocol.
+
+5. `connection` is one connection of a server on asyncio. `EngineApplication` is what it tells.
+6. `endpoint` is a server as an ASGI application: polls, POSTs, and websockets of any web server.
+7. `direct` is a websocket under uvicorn without ASGI's messages: text in, decision, text out, in one callback.
 """

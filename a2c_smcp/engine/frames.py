@@ -115,7 +115,7 @@ class WebSocketReader:
     def _part(self, head: int, payload: bytes) -> Arrived | None:
         kind, final = head & 0x0F, head & 0x80
         if (kind == 0) is (self._parts is None):
-            raise PeerError("parts of a message that do not belong together")
+            raise PeerError("parts that do not belong together")
         if self._parts is None:
             self._kind, self._parts = kind, []
         if payload and self._kind == 1:
@@ -131,7 +131,7 @@ def _text(payload: bytes) -> str:
     try:
         return str(payload, "utf-8")
     except UnicodeDecodeError as error:
-        raise PeerError(f"Invalid UTF-8 sequence received: {error.reason}") from None
+        raise PeerError(f"text that is not UTF-8: {error.reason}") from None
 
 
 def _head(size: int, mask: int = 0) -> bytes:

@@ -301,14 +301,14 @@ class ServerUpgrade:
     __slots__ = ("_is_probed", "_session", "moved", "over")
 
     def __init__(self, session: ServerSession) -> None:
-        """Raises `PeerError` if this session cannot move."""
-        if session.ended is not None or session.way is Carrier.WEBSOCKET:
-            raise PeerError("this session does not poll")
+        """If the session has a websocket already, this one is over: close it. Raises `PeerError` if it has ended."""
+        if session.ended is not None:
+            raise PeerError("this session has ended")
         self._session = session
         self._is_probed = False
         self.moved = False
         """Whether the session has moved: this websocket is its websocket from now on."""
-        self.over = False
+        self.over = session.way is Carrier.WEBSOCKET
         """Whether nothing comes of it: close this websocket."""
 
     def receive(self, packet: str) -> str | None:

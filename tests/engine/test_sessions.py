@@ -235,6 +235,8 @@ def test_a_session_moves_and_nothing_is_lost_on_the_way(clock: Clock) -> None:
     for move in (session.poll, session.check_post):
         with pytest.raises(PeerError):
             move()
+    assert ServerUpgrade(session).over
+    session.end("transport close")
     with pytest.raises(PeerError):
         ServerUpgrade(session)
 
