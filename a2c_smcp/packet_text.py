@@ -14,6 +14,7 @@ __all__ = [
     "ACK",
     "EVENT",
     "MAX_DEPTH",
+    "NAME",
     "Head",
     "encode_ack",
     "encode_event",
@@ -33,7 +34,8 @@ _SHORT: Final = 4096
 
 # Packet type, attachments, namespace with its query, ack id. The rest is JSON.
 _HEAD: Final = re.compile(r"([0-6])(?:(\d{1,10})-)?(?:(/[^,?]*)(?:\?[^,]*)?(?:,|$))?(\d{1,100}(?!\d))?", re.ASCII)
-_NAME: Final = re.compile(r'\s*\[\s*"([^"\\\x00-\x1f]{1,100})"\s*[,\]]')
+#: How an event begins whose name can be read without decoding.
+NAME: Final = re.compile(r'\s*\[\s*"([^"\\\x00-\x1f]{1,100})"\s*[,\]]')
 
 
 class Head(NamedTuple):
@@ -96,7 +98,7 @@ def read_ack(body: str) -> list[Any]:
 
 def name_of(body: str) -> str | None:
     """The name of an event without decoding its arguments, if that is possible."""
-    return match[1] if (match := _NAME.match(body)) else None
+    return match[1] if (match := NAME.match(body)) else None
 
 
 def encode_event(namespace: str, event: str, data: Any, ack_id: int | None = None) -> str:

@@ -1,6 +1,6 @@
 """python-socketio's packet for JSON only. The text of packets is in `packet_text`, which needs no library."""
 
-from typing import Any
+from typing import Any, Final
 
 from a2c_smcp.dialects.handshake import marked_as_ours
 from a2c_smcp.errors import BadRequestError
@@ -46,8 +46,18 @@ class SMCPPacket(Packet):  # type: ignore[misc]  # python-socketio ships no type
         return True
 
 
+#: The library's own events. For one with such a name that a client sends, another name stands.
+_RESERVED: Final = ("connect", "disconnect")
+
+
 class ServerPacket(SMCPPacket):
     """The packets of our servers. The one that accepts a client says whose server it is."""
+
+    def decode(self, encoded_packet: str) -> int:
+        attachments = super().decode(encoded_packet)
+        if self.packet_type == EVENT and self.data[0] in _RESERVED:
+            self.data[0] = f"event {self.data[0]}"
+        return attachments
 
     def encode(self) -> Any:
         if self.packet_type == CONNECT and isinstance(self.data, dict):

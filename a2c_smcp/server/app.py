@@ -16,15 +16,16 @@ from a2c_smcp.server.admin.everywhere import ClusterAdmin
 from a2c_smcp.server.admin.here import Controls, ProcessAdmin
 from a2c_smcp.server.admission import peer_of
 from a2c_smcp.server.auth import AuthenticationProvider, OpenAuthentication
+from a2c_smcp.server.basement import BasementNamespace
 from a2c_smcp.server.draining import Draining, DrainTimes
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.loop_lag import measured_lag
 from a2c_smcp.server.metrics import Metrics
-from a2c_smcp.server.namespace import SMCPNamespace
+from a2c_smcp.server.port import TOO_LARGE
 from a2c_smcp.server.registry import LocalRegistry, Registry
-from a2c_smcp.server.socket_bounds import TOO_LARGE
-from a2c_smcp.server.socketio_setup import server_options
-from a2c_smcp.server.sockets import open_socket, queued_bytes, release_polls
+from a2c_smcp.server.socketio_setup import bounded_options
+from a2c_smcp.server.sockets import open_socket, release_polls
+from a2c_smcp.server.switchboard import Switchboard
 from a2c_smcp.server.token_auth import OidcAuthentication
 from a2c_smcp.web.asgi import ASGIMessage, Receive, Send
 from a2c_smcp.web.hosts import AllowedHosts, values_by_name
@@ -69,19 +70,20 @@ def create_app(
     registry = tie.registry if tie is not None else registry or LocalRegistry()
     metrics = Metrics(registry)
     if tie is not None:
-        namespace = tie.namespace(auth, limits, metrics)
+        switchboard: Switchboard = tie.switchboard(auth, limits, metrics)
     else:
-        namespace = SMCPNamespace(auth, limits=limits, registry=registry, observer=metrics)
-    options = server_options(limits.max_message, ping_interval, ping_timeout)
+        switchboard = Switchboard(auth, limits=limits, registry=registry, observer=metrics)
+    options = bounded_options(limits.max_message, ping_interval, ping_timeout)
     hosts = auth.hosts if isinstance(auth, OpenAuthentication) else None
     if hosts is not None:
         options["cors_allowed_origins"] = lambda origin, _: origin is not None and hosts.allows_origin(origin)
     sio = socketio.AsyncServer(**options)
-    sio.register_namespace(namespace)
-    metrics.gauge("a2c_pending_relays", "Requests that wait for an answer.", lambda: namespace.pending_relays)
-    metrics.gauge("a2c_queued_bytes", "Bytes that wait for clients to read them.", lambda: sum(queued_bytes(sio)))
-    metrics.gauge("a2c_longest_queue_bytes", "The longest of these queues.", lambda: max(queued_bytes(sio), default=0))
-    app = ServerApp(sio, namespace, metrics, socketio_path, hosts, tie)
+    sio.register_namespace(BasementNamespace(switchboard))
+    metrics.gauge("a2c_pending_relays", "Requests that wait for an answer.", lambda: switchboard.pending_relays)
+    queued = switchboard.queued_bytes
+    metrics.gauge("a2c_queued_bytes", "Bytes that wait for clients to read them.", lambda: sum(queued()))
+    metrics.gauge("a2c_longest_queue_bytes", "The longest of these queues.", lambda: max(queued(), default=0))
+    app = ServerApp(sio, switchboard, metrics, socketio_path, hosts, tie)
     if isinstance(auth, OidcAuthentication):
         app.sign_in, app.tokens = auth.sign_in, auth
         app.beside.append(auth)
@@ -96,14 +98,14 @@ def _tie(options: "ClusterOptions") -> "ClusterTie":
 
 
 class ServerApp:
-    """The ASGI application that `create_app` makes. `sio` is its `socketio.AsyncServer`, `namespace` its
-    `SMCPNamespace`.
+    """The ASGI application that `create_app` makes. `sio` is its `socketio.AsyncServer`, `switchboard` what
+    decides.
     """
 
     def __init__(
         self,
         sio: Any,
-        namespace: SMCPNamespace,
+        switchboard: Switchboard,
         metrics: Metrics,
         socketio_path: str,
         hosts: AllowedHosts | None,
@@ -111,11 +113,11 @@ class ServerApp:
     ) -> None:
         self.sio = sio
         self._hosts = hosts
-        self.namespace = namespace
+        self.switchboard = switchboard
         self._metrics = metrics
         self._tie = tie
         self._endpoint = f"/{socketio_path.strip('/')}/"
-        self.draining = Draining(namespace)
+        self.draining = Draining(switchboard)
         """The end of this process: `draining.hurry()` ends its waits."""
         self.beside: list[AbstractAsyncContextManager[object]] = []
         """What is open while the application is served, such as the doors for operators."""
@@ -154,9 +156,14 @@ class ServerApp:
         self._drained = True
         release_polls(self.sio)
 
+    @property
+    def namespace(self) -> Switchboard:
+        """The old name of `switchboard`."""
+        return self.switchboard
+
     def not_ready(self) -> str | None:
         """Why this process takes no new clients now; `None` if it does."""
-        return "draining" if self.draining.begun else self.namespace.registry.unavailable()
+        return "draining" if self.draining.begun else self.switchboard.registry.unavailable()
 
     def unready(self) -> str | None:
         """Why a load balancer should send nobody here now; `None` if it should. Clients with keys are let in also while
@@ -167,7 +174,7 @@ class ServerApp:
     def admin(self, controls: Controls) -> ClusterAdmin:
         """What operators may ask of this server, and of the others of its cluster. Call it once."""
         controls.ready, controls.lag = self.unready, lambda: self._metrics.last_lag
-        admin = ClusterAdmin(ProcessAdmin(self.namespace, controls), self._tie)
+        admin = ClusterAdmin(ProcessAdmin(self.switchboard, controls), self._tie)
         if self._tie is not None:
             self._tie.obey(admin.obey)
         return admin
@@ -205,7 +212,7 @@ class ServerApp:
 
     async def _rendered_metrics(self) -> bytes:
         """The metrics. They are made in a turn of clients without a key, because anybody may ask for them often."""
-        turns = self.namespace.admission.turns
+        turns = self.switchboard.admission.turns
         await turns.wait()
         began = time.perf_counter()
         text = self._metrics.render()
@@ -228,7 +235,7 @@ class ServerApp:
 
     async def _refuse(self, scope: ASGIMessage, receive: Receive, send: Send, error: ForbiddenError) -> None:
         address = _address(scope)
-        self.namespace.admission.address_log.warn(address, "refused a request from %s: %s", address, error)
+        self.switchboard.admission.address_log.warn(address, "refused a request from %s: %s", address, error)
         await _deny(scope, receive, send, 403, f"{error}\n".encode())
 
     def _is_new(self, scope: ASGIMessage) -> bool:
@@ -260,16 +267,16 @@ class ServerApp:
                 peer, address = peer_of(scope), _address(scope)
                 if peer is not None and peer.has_closed:
                     what = "%s has closed its connection: it cannot receive a message as large as the last one"
-                    self.namespace.admission.address_log.warn(address, what, address)
+                    self.switchboard.admission.address_log.warn(address, what, address)
                 else:
-                    self._warn_of_size(scope, self.namespace.limits.max_message if peer is None else peer.limit)
+                    self._warn_of_size(scope, self.switchboard.limits.max_message if peer is None else peer.limit)
             return message
 
         return watching if scope["type"] == "websocket" else receive
 
     def _warn_of_size(self, scope: ASGIMessage, limit: int) -> None:
         address = _address(scope)
-        self.namespace.admission.address_log.warn(
+        self.switchboard.admission.address_log.warn(
             address, "closing a connection from %s: a message has more than %d bytes", address, limit
         )
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from a2c_smcp.server.admission import Peer, peer_of
 from a2c_smcp.server.outbox import Queued
-from a2c_smcp.server.socket_bounds import FELL_BEHIND, SOCKETS, Bounded, packet_of
+from a2c_smcp.server.port import FELL_BEHIND
+from a2c_smcp.server.socket_bounds import SOCKETS, Bounded, packet_of
 from a2c_smcp.utils.engineio_internals import (
     CLOSE,
     MESSAGE,
@@ -95,15 +96,6 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
             case Queued.BEHIND:
                 self._fell_behind()
                 self.server.start_background_task(self.cut_off, FELL_BEHIND)
-
-    async def offer(self, pkt: Any) -> bool:
-        """Queue a packet if it fits. Returns `False` if it does not; the reader stays connected."""
-        if not await self.check_ping_timeout() or self.closing:
-            return True
-        if not self.outbox.add_if_it_fits(pkt):
-            return False
-        self.queue.put_nowait(pkt)
-        return True
 
     async def receive(self, pkt: Any) -> None:
         if not self._offer(pkt):

@@ -6,12 +6,13 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from a2c_smcp.errors import UnauthorizedError
 from a2c_smcp.server.offices import Grant
+from a2c_smcp.server.port import Newcomer
 from a2c_smcp.types import Role
 from a2c_smcp.utils.validation import Patterns, sentence
 from a2c_smcp.web.hosts import AllowedHosts
@@ -62,15 +63,10 @@ class SyncAuthenticationProvider(Protocol):
         ...
 
 
-def credentials_of(environ: Mapping[str, Any], auth: object, address: str) -> Credentials:
-    """Read the credentials of a connection from its WSGI-shaped environment and its `auth` payload."""
-    headers = {
-        key.removeprefix("HTTP_").replace("_", "-").lower(): value
-        for key, value in environ.items()
-        if key.startswith("HTTP_") and isinstance(value, str)
-    }
+def credentials_of(newcomer: Newcomer, auth: object) -> Credentials:
+    """The credentials of a client. `auth` is what its CONNECT packet carries."""
     token = auth.get("token") if isinstance(auth, Mapping) else None
-    return Credentials(headers, token if isinstance(token, str) else None, address)
+    return Credentials(newcomer.headers, token if isinstance(token, str) else None, newcomer.address)
 
 
 class Key(BaseModel):

@@ -2,26 +2,23 @@
 no I/O.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from a2c_smcp.errors import BadRequestError, InternalError, NotFoundError, SMCPError
-from a2c_smcp.packet_text import encode_ack, encode_event
+from a2c_smcp.packet_text import encode_event
 from a2c_smcp.relay.asks import Ask
 from a2c_smcp.server.effects import Broadcast
-from a2c_smcp.server.envelopes import Answer, Message
-from a2c_smcp.server.outbox import NoticePacket
-from a2c_smcp.server.relays import Relay, RelayAsk
+from a2c_smcp.server.envelopes import Message
+from a2c_smcp.server.port import Notice
+from a2c_smcp.server.relays import Relay, RelayAsk, TellEnd
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
-from a2c_smcp.utils.engineio_internals import MESSAGE, Packet, scope_of
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, req_id_in_log
 
 __all__ = [
     "Observer",
     "Silent",
-    "ack_packet",
-    "answered",
     "binary_message",
     "cancellation",
     "log_passed_on",
@@ -30,7 +27,7 @@ __all__ = [
     "outcome_of",
     "refusal",
     "relay_of",
-    "remote_address",
+    "unanswered",
 ]
 
 
@@ -111,42 +108,27 @@ def log_passed_on(
     log.warn(peer, "passed on to %s, %s, req_id %s: %s", sid, event, req_id, said, fields=given)
 
 
-def answered(event: str, answer: Answer | None) -> Answer:
-    """The answer in a computer's ack. Raises `InternalError` for an ack without an answer."""
-    if answer is None:
-        text = f"the computer gave no answer to {event}; it may not support it"
-        raise InternalError(text, {"unanswered": event})
-    return answer
+def unanswered(event: str) -> InternalError:
+    """The error for an ack of a computer without an answer."""
+    return InternalError(f"the computer gave no answer to {event}; it may not support it", {"unanswered": event})
 
 
-def relay_of(number: int, caller: str, target: str, message: Message, fail: Callable[[SMCPError], None]) -> RelayAsk:
+def relay_of(number: int, caller: str, target: str, message: Message, end: TellEnd) -> RelayAsk:
     """The record of a request that is about to be sent."""
     assert message.event is not None
     agent, req_id = message.request["agent"], message.request["req_id"]
-    relay = Relay(message.event, agent, req_id, message.request["computer"], fail)
+    relay = Relay(message.event, agent, req_id, message.request["computer"], end)
     speaks = message.request.get("progress") or message.request.get("questions")
     topic = (target, agent, req_id) if speaks else None
     return Ask(number, relay, caller, target, topic, weight=len(agent) + len(req_id))
 
 
-def ack_packet(namespace: str, ack_id: int, reply: Any) -> Packet:
-    """What an event is answered with; a tuple is several arguments."""
-    return Packet(MESSAGE, encode_ack(namespace, ack_id, reply if isinstance(reply, tuple) else (reply,)))
-
-
-def notice_of(namespace: str, broadcast: Broadcast) -> NoticePacket:
+def notice_of(namespace: str, broadcast: Broadcast) -> Notice:
     """A broadcast as it is sent."""
     text = encode_event(namespace, broadcast.event, broadcast.data)
-    return NoticePacket(text, broadcast.skip_sid, broadcast.event, collapses=broadcast.collapses)
+    return Notice(text, broadcast.skip_sid, broadcast.event, collapses=broadcast.collapses)
 
 
 def cancellation(relay: Relay) -> dict[str, str]:
     """What the computer is told when the agent of a running call has gone."""
     return {"agent": relay.agent, "req_id": relay.req_id}
-
-
-def remote_address(environ: Mapping[str, Any]) -> str:
-    """The peer's address. Engine.IO gives every ASGI request a loopback `REMOTE_ADDR`; the real one is in the scope."""
-    scope = scope_of(environ)
-    client = scope.get("client") if scope else None
-    return str(client[0]) if client else str(environ.get("REMOTE_ADDR", "unknown"))

@@ -40,28 +40,23 @@ class Tally:
     _at: float = 0.0
 
     def add(self, seconds: float, failed: bool, now: float) -> None:
-        self._fade(now)
+        share = math.exp((self._at - now) / _WINDOW)
+        self._at = now
         self.calls += 1
         self.failed += failed
-        self.slowest = max(self.slowest, seconds)
-        self._recent += 1
-        self._recent_seconds += seconds
+        if seconds > self.slowest:
+            self.slowest = seconds
+        self._recent = self._recent * share + 1
+        self._recent_seconds = self._recent_seconds * share + seconds
 
     def per_minute(self, now: float) -> float:
         """Calls a minute, lately."""
-        self._fade(now)
-        return self._recent * 60 / _WINDOW
+        return self._recent * math.exp((self._at - now) / _WINDOW) * 60 / _WINDOW
 
     @property
     def mean(self) -> float:
         """How long a call took, in seconds, lately."""
         return self._recent_seconds / self._recent if self._recent else 0.0
-
-    def _fade(self, now: float) -> None:
-        share = math.exp((self._at - now) / _WINDOW)
-        self._recent *= share
-        self._recent_seconds *= share
-        self._at = now
 
 
 @dataclass(slots=True)

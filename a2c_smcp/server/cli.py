@@ -107,7 +107,7 @@ def serve(options: ServerOptions) -> None:
         host = f"[{options.host}]" if ":" in options.host else options.host
         address = f"{scheme}://{host}:{listener.getsockname()[1]}"
         reloads = FileReloads(_reload_parts(options, app, keys, certificate, auth))
-        controls = Controls(None if keys is None else operator_keys(keys, app.namespace), reloads.reload)
+        controls = Controls(None if keys is None else operator_keys(keys, app.switchboard), reloads.reload)
         tls = None if certificate is None else certificate.options
         with admin_doors(options.admin, app.admin(controls), listener.getsockname()[1], tls) as doors:
             app.beside += (reloads, *doors)
@@ -138,7 +138,7 @@ def _recording(options: ServerOptions, app: ServerApp) -> Iterator[None]:
     except (OSError, sqlite3.Error, RecordFileError) as error:
         raise UsageProblem(f"--record {file} cannot be written: {error}") from None
     record = RecordWriter(file, Retention(days=options.record_days, bytes=options.record_size * 2**20))
-    app.namespace.record_into(record)
+    app.switchboard.record_into(record)
     try:
         yield
     finally:
@@ -188,14 +188,14 @@ def _reload_parts(
         read_rules = partial(_read_rules, options.oidc_rules, auth, app)
         parts.append(ReloadPart("rules for tokens", (options.oidc_rules,), read_rules))
     if keys is not None and keys.sources.files:
-        parts.append(ReloadPart("keys", keys.sources.files, partial(keys.read_again, app.namespace)))
+        parts.append(ReloadPart("keys", keys.sources.files, partial(keys.read_again, app.switchboard)))
     if certificate is not None:
         parts.append(ReloadPart("certificates", certificate.files, certificate.read_again))
     if (file := options.limits_file) is not None:
 
         async def read_limits() -> str | None:
-            before, after = app.namespace.limits, await asyncio.to_thread(load_limits, file, options.limits)
-            app.namespace.change_limits(after)
+            before, after = app.switchboard.limits, await asyncio.to_thread(load_limits, file, options.limits)
+            app.switchboard.change_limits(after)
             return changed_limits(before, after)
 
         parts.append(ReloadPart("limits", (file,), read_limits))
@@ -208,7 +208,7 @@ async def _read_rules(file: Path, auth: OidcAuthentication, app: ServerApp) -> s
     if rules == auth.rules:
         return None
     auth.use_rules(rules)
-    ended = await app.namespace.check_grants(auth.current)
+    ended = await app.switchboard.check_grants(auth.current)
     return f"the rules for tokens, {ended} sessions ended"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
 
-from a2c_smcp.server.namespace import SMCPNamespace
+from a2c_smcp.server.switchboard import Switchboard
 
 __all__ = ["DrainTimes", "Draining"]
 
@@ -36,8 +36,8 @@ _MOVES: Final = "stopping: %d clients move to other processes; another Ctrl-C (o
 class Draining:
     """The end of one server process. `begun` makes it not ready; `hurry` ends every wait."""
 
-    def __init__(self, namespace: SMCPNamespace) -> None:
-        self._namespace = namespace
+    def __init__(self, switchboard: Switchboard) -> None:
+        self._switchboard = switchboard
         self._hurried = asyncio.Event()
         self.begun = False
 
@@ -48,17 +48,17 @@ class Draining:
     async def drain(self, times: DrainTimes, tell: Callable[[str], None]) -> None:
         """Let the clients go, and wait until what runs is answered. `tell` says to a person what is waited for."""
         self.begun = True
-        now, namespace, registry = asyncio.get_running_loop().time, self._namespace, self._namespace.registry
+        now, board, registry = asyncio.get_running_loop().time, self._switchboard, self._switchboard.registry
         until = now() + times.seconds
         await registry.retire()
-        if registry.has_others() and namespace.sessions:
-            tell(_MOVES % namespace.sessions)
-            await self._patiently(namespace.move_clients(max(0.0, until - times.finish - now()), times.announce))
-        elif namespace.pending_relays:
-            tell(_ALONE % f"{namespace.pending_relays} requests are still running, {times.seconds:g} s at most")
+        if registry.has_others() and board.sessions:
+            tell(_MOVES % board.sessions)
+            await self._patiently(board.move_clients(max(0.0, until - times.finish - now()), times.announce))
+        elif board.pending_relays:
+            tell(_ALONE % f"{board.pending_relays} requests are still running, {times.seconds:g} s at most")
         # If the other processes stop too, nobody moves, and most of the time is left for what runs.
-        await self._patiently(namespace.drain(max(0.0, until - now())))
-        if lost := namespace.pending_relays:
+        await self._patiently(board.drain(max(0.0, until - now())))
+        if lost := board.pending_relays:
             logger.warning("%d requests were lost: they were still running when this process ended", lost)
         # The clients connect to other processes. There, their names must be free at once.
         await registry.release()

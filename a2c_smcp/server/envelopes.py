@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from a2c_smcp.errors import BadRequestError, SMCPError, error_from_payload
-from a2c_smcp.packet_text import name_of
+from a2c_smcp.packet_text import NAME, name_of
 from a2c_smcp.request_fields import REQUEST_FIELDS, RequestField
 from a2c_smcp.server.own_fields import OWN_FIELDS, RAW_FIELDS, without_own_fields
 from a2c_smcp.smcp import EVENTS, QUESTION_EVENT, TOOL_CALL_EVENT, Event, Kind
@@ -21,7 +21,6 @@ from a2c_smcp.tracing.trace_context import traceparent_in
 from a2c_smcp.wire import (
     DEFAULT_MAX_TIMEOUT,
     LARGE,
-    Encoded,
     NotRepresentableError,
     call_times,
     codec,
@@ -59,6 +58,8 @@ class Message:
     body: str | None = None
     """The JSON of a relay or a question, to be passed on. `take_body` gives it away, so that its memory is free once it
     is sent."""
+    row: Event | None = None
+    """The row of an event that was accepted."""
 
     def take_body(self) -> str:
         body, self.body = self.body, None
@@ -79,13 +80,13 @@ _ARGUMENTS: Final = msgspec.json.Decoder(_Arguments)
 
 def read_message(body: str, max_timeout: int = DEFAULT_MAX_TIMEOUT) -> Message:
     """Read the JSON of an event. Raises `ValueError` if it is not an event."""
-    name = name_of(body)
+    shape = _SHAPES.get(match[1]) if (match := NAME.match(body)) else None
     try:
-        if (shape := _SHAPES.get(name or "")) is not None and (request := shape.read(body, max_timeout)) is not None:
-            return _accepted(shape.row, request, body)
+        if shape is not None and (request := shape.read(body, max_timeout)) is not None:
+            return Message(shape.row.name, request, None, body.strip() if shape.is_passed_on else None, shape.row)
         return _read_closely(body, max_timeout)
     except RecursionError:
-        return Message(name, error=BadRequestError("the payload is nested too deeply"))
+        return Message(name_of(body), error=BadRequestError("the payload is nested too deeply"))
     except msgspec.DecodeError as error:
         if not has_escaped_surrogate(body):
             raise ValueError(f"not JSON: {error}") from None
@@ -93,9 +94,8 @@ def read_message(body: str, max_timeout: int = DEFAULT_MAX_TIMEOUT) -> Message:
         return _read_slowly(body, max_timeout)
 
 
-def _accepted(row: Event, request: dict[str, Any], body: str) -> Message:
-    is_passed_on = row.kind is Kind.RELAY or row.name == QUESTION_EVENT
-    return Message(row.name, request, body=body.strip() if is_passed_on else None)
+def _accepted(shape: "_Shape", request: dict[str, Any], body: str) -> Message:
+    return Message(shape.row.name, request, None, body.strip() if shape.is_passed_on else None, shape.row)
 
 
 def payload_of(body: str) -> str:
@@ -126,7 +126,7 @@ def _read_closely(body: str, max_timeout: int) -> Message:
         return Message(name, error=BadRequestError(f"{name}: the payload must be one JSON object"))
     try:
         request = shape.read_one_by_one(fields, max_timeout)
-        return _accepted(shape.row, request, body if _forged(fields) == _NOT_FORGED else without_own_fields(body))
+        return _accepted(shape, request, body if _forged(fields) == _NOT_FORGED else without_own_fields(body))
     except BadRequestError as error:
         req_id = _decoded(_TEXT, getattr(fields, "req_id", UNSET))
         return Message(name, {} if req_id is None else {"req_id": req_id}, error)
@@ -149,7 +149,7 @@ def _read_slowly(body: str, max_timeout: int) -> Message:
     payload = args[0] if len(args) == 1 else None
     try:
         request = shape.timed(parse(name, payload, max_timeout=max_timeout), max_timeout)
-        return _accepted(shape.row, request, without_own_fields(body))
+        return _accepted(shape, request, without_own_fields(body))
     except BadRequestError as error:
         req_id = payload.get("req_id") if isinstance(payload, dict) else None
         return Message(name, {"req_id": req_id} if isinstance(req_id, str) else {}, error)
@@ -187,6 +187,7 @@ class _Shape:
 
     def __init__(self, row: Event) -> None:
         self.row = row
+        self.is_passed_on = row.kind is Kind.RELAY or row.name == QUESTION_EVENT
         self._fields = REQUEST_FIELDS[row.name]
         self._containers = [each for each in self._fields if each.opening]
         self._kept = [
@@ -202,6 +203,7 @@ class _Shape:
         payload: Any = msgspec.defstruct("Payload", [*typed, *own], kw_only=True)
         self._whole = msgspec.json.Decoder(tuple[str, payload])
         self.raws = RAW_FIELDS[row.name]
+        self._is_timed = row.name == TOOL_CALL_EVENT
 
     def read(self, body: str, max_timeout: int) -> dict[str, Any] | None:
         """The kept fields of an event. Returns `None` if it does not have the expected shape: use `_read_closely`."""
@@ -211,13 +213,21 @@ class _Shape:
             if _forged(payload) != _NOT_FORGED:
                 return None
             for each in self._containers:
-                _check(each, getattr(payload, each.name))
+                # For most objects a look at the bracket will do.
+                value, is_plain = getattr(payload, each.name), each.reads is Raw
+                if value is not UNSET and not (is_plain and value and memoryview(value)[0] == each.opening):
+                    _check(each, value)
             for name in self._kept:
                 if (value := getattr(payload, name)) is not UNSET and value is not None:
                     request[name] = _has_items(value) if isinstance(value, Raw) else value
             if TRACING.spans is not None and isinstance(meta := getattr(payload, "meta", None), Raw):
                 request["traceparent"] = traceparent_in(meta)
-            return self._with_total(request, max_timeout)
+            if self._is_timed:
+                # Most times need nothing else.
+                seconds = request["timeout"]
+                if type(seconds) is not int or not 0 < seconds <= max_timeout or "approval_timeout" in request:
+                    return self._with_total(request, max_timeout)
+            return request
         except (msgspec.ValidationError, BadRequestError):
             return None
 
@@ -249,7 +259,7 @@ class _Shape:
 
     def _with_total(self, request: dict[str, Any], max_timeout: int) -> dict[str, Any]:
         """The server needs one number only: how long the call may take in all."""
-        if self.row.name == TOOL_CALL_EVENT:
+        if self._is_timed:
             times = call_times(request, max_timeout)
             request["timeout"] = times["timeout"] + times.get("approval_timeout", 0)
             request.pop("approval_timeout", None)
@@ -268,7 +278,7 @@ _SHAPES: Final[Mapping[str, _Shape]] = {
 class Answer:
     """The object that a computer acked. It is passed on as it came."""
 
-    encoded: Encoded
+    text: str
     error: SMCPError | None = None
     """The error, if the answer is one."""
 
@@ -301,8 +311,9 @@ def read_answer(body: str) -> Answer | None:
             (reply,) = _ONE.decode(body)
         except msgspec.ValidationError:
             first = _ACKED.decode(body).first  # there may be several
-            return Answer(Encoded(bytes(first).decode()), _error_of(_REPLY.decode(first)))
-        return Answer(Encoded(body.strip()[1:-1]), _error_of(reply))
+            return Answer(bytes(first).decode(), _error_of(_REPLY.decode(first)))
+        is_error = reply.error is not UNSET or reply.code is not UNSET
+        return Answer(body.strip()[1:-1], _error_of(reply) if is_error else None)
     except RecursionError:
         return None
     except msgspec.DecodeError:
@@ -312,7 +323,7 @@ def read_answer(body: str) -> Answer | None:
 def answer_from(args: Sequence[Any]) -> Answer | None:
     """An answer from arguments that are decoded already."""
     first = args[0] if args else None
-    return Answer(Encoded(codec.dumps(first)), error_from_payload(first)) if isinstance(first, dict) else None
+    return Answer(codec.dumps(first), error_from_payload(first)) if isinstance(first, dict) else None
 
 
 def _answer_slowly(body: str) -> Answer | None:

@@ -72,6 +72,11 @@ class EventLog:
             words, place = "disconnected: session %s: %s", ()
         self._write(record, words, *place, sid, in_log(reason), event="leave", sid=sid, reason=in_log(reason))
 
+    @staticmethod
+    def logs_calls() -> bool:
+        """Whether somebody reads the lines about calls."""
+        return logger.isEnabledFor(logging.DEBUG)
+
     def called(
         self, client: tuple[str, SessionRecord], name: ToolName, request: object, end: tuple[str, float, int | None]
     ) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.server.auth import APIKeyAuthentication, Key, KeyFileError, load_keys
-from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.offices import Grant
+from a2c_smcp.server.switchboard import Switchboard
 from a2c_smcp.server.token_auth import OidcAuthentication
 from a2c_smcp.utils.secret_files import exposure, key_in
 
@@ -84,7 +84,7 @@ class ServerKeys:
             for grant in self.auth.grants()
         ]
 
-    async def read_again(self, namespace: SMCPNamespace) -> str | None:
+    async def read_again(self, switchboard: Switchboard) -> str | None:
         """Read the keys again, and end the sessions whose keys do not allow them any more. Returns what has changed.
         Raises `KeyFileError`, and changes nothing.
         """
@@ -94,7 +94,7 @@ class ServerKeys:
         before = {grant.fingerprint: grant for grant in self.auth.grants()}
         self.auth.replace(loaded.keys)
         self._came_from = loaded.sources
-        ended = await namespace.check_grants(self.door.current)
+        ended = await switchboard.check_grants(self.door.current)
         return _difference(before, {grant.fingerprint: grant for grant in self.auth.grants()}, ended)
 
 

@@ -11,8 +11,8 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
 
 from a2c_smcp import __version__
+from a2c_smcp.server.port import DISCONNECT_REASONS
 from a2c_smcp.server.registry import Registry
-from a2c_smcp.server.socket_bounds import DISCONNECT_REASONS
 from a2c_smcp.smcp import PROTOCOL_VERSION
 
 __all__ = ["Metrics"]

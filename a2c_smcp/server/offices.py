@@ -415,7 +415,7 @@ def member_for(session: Session, event: Event) -> Member:
     """The sender of an event as a member. Raises `ForbiddenError` if its role may not send the event."""
     if session.role is not None and session.role not in event.senders:
         raise ForbiddenError(f"{event.name} is not for {session.role}s")
-    return _member_of(session)
+    return session.member or _member_of(session)
 
 
 def computer_gone() -> NotFoundError:

@@ -1,11 +1,11 @@
-"""Where membership is kept: the interface that the asyncio shell uses, and the registry of a process that is alone.
+"""Where membership is kept: the interface that the switchboard uses, and the registry of a process that is alone.
 
 A registry looks up what a decision needs, decides, and commits in one atomic step; the decisions are in `offices`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias, TypeVar
 
 from a2c_smcp.errors import NotInRoomError
 from a2c_smcp.server import offices
@@ -13,7 +13,7 @@ from a2c_smcp.server.directory import Directory
 from a2c_smcp.server.offices import Grant, Member, Session, Transition
 from a2c_smcp.smcp import EnterOfficeReq, Event, LeaveOfficeReq
 
-__all__ = ["Askers", "Counts", "LocalRegistry", "MemoryRegistry", "Registry"]
+__all__ = ["Counts", "LocalRegistry", "MayWait", "MemoryRegistry", "Registry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +26,14 @@ class Counts:
     offices: int
 
 
-class Askers(Protocol):
-    """Who sends requests to computers."""
-
-    def asker(self, caller: str) -> Member:
-        """The member behind a session that asks, or behind `process/session` of another process. Raises
-        `ForbiddenError` or `NotInRoomError` if this process knows none.
-        """
-        ...
+T = TypeVar("T")
+MayWait: TypeAlias = T | Awaitable[T]
 
 
-class Registry(Askers, Protocol):
-    """What the asyncio shell asks of membership. Each method is atomic; `join` and `leave` raise coded refusals.
+class Registry(Protocol):
+    """What the switchboard asks of membership. Each method is atomic; `join` and `leave` raise coded refusals.
+
+    A method whose outcome `MayWait` returns an awaitable only if it has to wait.
 
     What follows from a change is in the `Transition`, and the caller performs it. A registry that several processes
     share tells its listener instead, before the method returns, and returns an empty `Transition`.
@@ -50,14 +46,20 @@ class Registry(Askers, Protocol):
     def regrant(self, sid: str, grant: Grant) -> None:
         """A session may do this from now on. It stays where it is."""
 
-    async def disconnect(self, sid: str) -> Transition | None: ...
-    async def join(self, sid: str, request: EnterOfficeReq) -> Transition: ...
-    async def leave(self, sid: str, request: LeaveOfficeReq) -> Transition: ...
+    def disconnect(self, sid: str) -> MayWait[Transition | None]: ...
+    def join(self, sid: str, request: EnterOfficeReq) -> MayWait[Transition]: ...
+    def leave(self, sid: str, request: LeaveOfficeReq) -> MayWait[Transition]: ...
     def session(self, sid: str) -> Session: ...
     def route(self, sid: str, event: Event, computer: str) -> Member: ...
     def members(self, office_id: str) -> Sequence[Member]: ...
     def seat(self, office_id: str) -> Member | None:
         """The agent of an office."""
+
+    def asker(self, caller: str) -> Member:
+        """The member behind a session that asks, or behind `process/session` of another process. Raises
+        `ForbiddenError` or `NotInRoomError` if this process knows none.
+        """
+        ...
 
     def counts(self) -> Counts: ...
     def has_others(self) -> bool:
@@ -71,7 +73,7 @@ class Registry(Askers, Protocol):
 
 
 class MemoryRegistry:
-    """Membership in plain dictionaries. Not thread-safe: the threaded shell holds it under its lock."""
+    """Membership in plain dictionaries."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, Session] = {}
@@ -150,15 +152,6 @@ class LocalRegistry(MemoryRegistry):
 
     def unavailable(self) -> str | None:
         return None
-
-    async def disconnect(self, sid: str) -> Transition | None:  # type: ignore[override]  # awaited by its shell
-        return super().disconnect(sid)
-
-    async def join(self, sid: str, request: EnterOfficeReq) -> Transition:  # type: ignore[override]
-        return super().join(sid, request)
-
-    async def leave(self, sid: str, request: LeaveOfficeReq) -> Transition:  # type: ignore[override]
-        return super().leave(sid, request)
 
     def has_others(self) -> bool:
         return False

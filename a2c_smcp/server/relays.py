@@ -4,24 +4,35 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from a2c_smcp.errors import SMCPError
 from a2c_smcp.relay.asks import Ask, AskBounds, AskTable
+from a2c_smcp.server.envelopes import Answer
+from a2c_smcp.server.port import ClientLine
 from a2c_smcp.smcp import ToolProgress, ToolQuestion
 
 __all__ = [
+    "Cancelable",
     "PassOn",
     "QuestionWay",
     "Relay",
     "RelayAsk",
     "RelayTable",
     "ReportWay",
+    "TellEnd",
     "relay_bounds",
     "relay_table",
     "reported_by",
 ]
 
+TellEnd: TypeAlias = Callable[[Answer | None, Exception | None], None]
+"""Is told how a request has ended: with an answer, with an empty one, or with an error."""
 PassOn: TypeAlias = Callable[[str, str], bool]
 """Takes a notification for the caller of a relay: its name and its JSON. Returns whether it is on its way."""
+
+
+class Cancelable(Protocol):
+    """A timer of the event loop."""
+
+    def cancel(self) -> None: ...
 
 
 class ReportWay(Protocol):
@@ -41,14 +52,19 @@ class QuestionWay(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Relay:
-    """One request on its way. `fail` ends the wait for its answer with an error."""
+    """One request on its way."""
 
     event: str
     agent: str
     req_id: str
     computer: str
-    fail: Callable[[SMCPError], None]
-    ack_id: int | None = None
+    end: TellEnd
+    """Told once how it has ended: with an answer, or with an error."""
+    line: ClientLine | None = None
+    """Where it was sent."""
+    ack_id: int = 0
+    timer: Cancelable | None = None
+    """Fires at its deadline."""
     on_progress: ReportWay | None = None
     """`None` if the caller did not ask for reports."""
     on_question: QuestionWay | None = None

@@ -6,7 +6,7 @@ from typing import Final
 from a2c_smcp.errors import PayloadTooLargeError, TooManyRequestsError
 from a2c_smcp.packet_text import encode_event
 from a2c_smcp.server.limits import TokenBucket
-from a2c_smcp.server.outbox import ReportPacket
+from a2c_smcp.server.port import Mention
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.smcp import (
     MAX_PROGRESS_MESSAGE,
@@ -18,7 +18,7 @@ from a2c_smcp.smcp import (
 )
 from a2c_smcp.wire import Encoded, codec
 
-__all__ = ["QuestionLimit", "ReportLimit", "report_packet"]
+__all__ = ["QuestionLimit", "ReportLimit", "report_of"]
 
 #: The first reports of a call are not replaced while they wait: a short call may have no others.
 _KEPT_REPORTS: Final = 3
@@ -84,8 +84,8 @@ class QuestionLimit:
             self._asked += 1
 
 
-def report_packet(namespace: str, relay: Relay, report: str) -> ReportPacket:
+def report_of(namespace: str, relay: Relay, report: str) -> Mention:
     """A report as its caller gets it. While it waits, a later report replaces it, unless it is one of the first."""
     relay.reports += 1
     about = relay if relay.reports > _KEPT_REPORTS else (relay, relay.reports)
-    return ReportPacket(encode_event(namespace, TOOL_PROGRESS_NOTIFICATION, Encoded(report)), about)
+    return Mention(encode_event(namespace, TOOL_PROGRESS_NOTIFICATION, Encoded(report)), about)

@@ -1,12 +1,12 @@
 """What an operator is shown about a session, beside its place in an office. Pure: the clock is handed in."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl
 
 from a2c_smcp.dialects.handshake import VERSION_FIELD, Dialect, dialect_of_client
 from a2c_smcp.server.offices import Grant
+from a2c_smcp.server.port import Newcomer
 from a2c_smcp.types import Role
 from a2c_smcp.utils.text import printable
 
@@ -50,12 +50,12 @@ class SessionRecord:
         self.office = ""
 
 
-def session_record(environ: Mapping[str, Any], address: str, grant: Grant, now: float) -> SessionRecord:
-    """The record of a connection that begins now, with this WSGI-shaped environment."""
-    query = str(environ.get("QUERY_STRING", ""))
+def session_record(newcomer: Newcomer, grant: Grant, now: float) -> SessionRecord:
+    """The record of a connection that begins now."""
+    query = newcomer.query
     dialect = dialect_of_client(query)
-    agent, _, version = str(environ.get("HTTP_USER_AGENT", "")).partition("/")
+    agent, _, version = newcomer.headers.get("user-agent", "").partition("/")
     said = version if agent == _OUR_CLIENTS else ""
     if dialect is not Dialect.OURS:  # ours have the version of the protocol there
         said = dict(parse_qsl(query, max_num_fields=100)).get(VERSION_FIELD, said)
-    return SessionRecord(grant, address, printable(said[:_LONGEST]), now, dialect=dialect)
+    return SessionRecord(grant, newcomer.address, printable(said[:_LONGEST]), now, dialect=dialect)

@@ -11,23 +11,15 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 from a2c_smcp.errors import TooManyRequestsError
 from a2c_smcp.server.admission import Admission, Peer, peer_of
-from a2c_smcp.server.boundary import remote_address
 from a2c_smcp.server.limits import Place
+from a2c_smcp.server.mounted import remote_address
 from a2c_smcp.server.outbox import Outbox, ReportPacket
 from a2c_smcp.utils.engineio_internals import MESSAGE, ContentTooLongError, EngineServer, Packet, scope_of
 from a2c_smcp.utils.socketio_internals import SocketIOServer, handled_namespaces, namespaces_of, session_of
 from a2c_smcp.utils.text import in_log
 
 __all__ = [
-    "DISCONNECT_REASONS",
-    "FELL_BEHIND",
-    "KEY_WITHDRAWN",
-    "KICKED",
-    "LOST_PLACE",
-    "REPLACED",
     "SOCKETS",
-    "TOKEN_EXPIRED",
-    "TOO_LARGE",
     "TOO_MANY",
     "Bounded",
     "ServerDoor",
@@ -48,35 +40,6 @@ _SOCKET_IO: Final = frozenset("0123456")
 _ELSE: Final = frozenset("012356")
 _BASE64: Final = "b"
 TOO_MANY: Final = "too many connections from this address"
-
-# Why a connection ended: the words of the libraries, and ours.
-FELL_BEHIND: Final = "fell behind"
-#: A newer session of the same client has its place.
-REPLACED: Final = "replaced"
-#: An operator has ended its session.
-KICKED: Final = "kicked"
-#: Its key is not valid any more.
-KEY_WITHDRAWN: Final = "key withdrawn"
-#: Its token has ended, and it has shown no new one.
-TOKEN_EXPIRED: Final = "token expired"
-TOO_LARGE: Final = "message too large"
-LOST_PLACE: Final = "lost its place"
-DISCONNECT_REASONS: Final = frozenset(
-    {
-        "client disconnect",
-        "server disconnect",
-        "transport close",
-        "transport error",
-        "ping timeout",
-        FELL_BEHIND,
-        REPLACED,
-        KICKED,
-        KEY_WITHDRAWN,
-        TOKEN_EXPIRED,
-        TOO_LARGE,
-        LOST_PLACE,
-    }
-)
 
 #: Takes the text of a Socket.IO packet from a socket; returns whether it was taken.
 Take: TypeAlias = Callable[[Any, str], bool]

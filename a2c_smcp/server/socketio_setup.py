@@ -1,14 +1,11 @@
-"""How python-socketio is set up for the protocol: its options, which packets it still reads, how requests get ids."""
+"""How python-socketio is set up for the protocol: its options, which packets it still reads."""
 
 import logging
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Container
 from typing import Any, Final, NamedTuple
 
-from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.packet_text import Head, read_head
 from a2c_smcp.packets import ServerPacket
-from a2c_smcp.server.broadcast import SMCPManager
-from a2c_smcp.server.offices import computer_gone
 from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.utils.limited_log import SparseFilter
 from a2c_smcp.utils.socketio_internals import (
@@ -16,14 +13,12 @@ from a2c_smcp.utils.socketio_internals import (
     BINARY_ACK,
     BINARY_EVENT,
     EVENT,
+    RoomManager,
     SocketIOServer,
-    expect_ack,
-    next_ack_id,
     session_of,
 )
-from a2c_smcp.wire import exceeds
 
-__all__ = ["Incoming", "encode_request", "server_options", "sort_packet", "sync_server_options"]
+__all__ = ["Incoming", "bounded_options", "server_options", "sort_packet", "sync_server_options"]
 
 # At INFO the libraries log every packet, also the one with a client's token.
 _libraries = logging.getLogger(f"{__name__}.libraries")
@@ -40,8 +35,12 @@ def server_options(max_message: int, ping_interval: float = 10.0, ping_timeout: 
     return {
         **sync_server_options(max_message, ping_interval, ping_timeout),
         "async_mode": "asgi",
-        "client_manager": SMCPManager(),
     }
+
+
+def bounded_options(max_message: int, ping_interval: float = 10.0, ping_timeout: float = 10.0) -> dict[str, Any]:
+    """The same for a server whose connections are ours."""
+    return {**server_options(max_message, ping_interval, ping_timeout), "client_manager": RoomManager()}
 
 
 def sync_server_options(max_message: int, ping_interval: float = 10.0, ping_timeout: float = 10.0) -> dict[str, Any]:
@@ -89,29 +88,3 @@ def sort_packet(
     if (sid := session_of(server, where, eio_sid, let_in)) is None:
         return Incoming(None, head)
     return Incoming(sid, head) if where == namespace and head.packet_type in (EVENT, ACK) else None
-
-
-# --- requests
-
-
-def encode_request(
-    server: SocketIOServer,
-    namespace: str,
-    sid: str,
-    event: str,
-    body: Iterable[str],
-    callback: Callable[..., None],
-    max_message: int,
-) -> tuple[int, str]:
-    """Give an event that wants an ack its id. Returns the id, and the packet with the event's JSON, put together.
-
-    Raises `PayloadTooLargeError` if the receiver would close its connection over the packet, and `NotFoundError` if the
-    receiver has gone. Nothing is left behind then.
-    """
-    ack_id = next_ack_id()
-    text = "".join((f"{EVENT}{namespace},{ack_id}", *body))
-    if exceeds(text, max_message):
-        raise PayloadTooLargeError(f"{event} has more than {max_message} bytes")
-    if not expect_ack(server, sid, ack_id, callback):
-        raise computer_gone()
-    return ack_id, text

@@ -9,18 +9,14 @@ from typing import Any, Final
 
 from a2c_smcp.server.async_socket import BoundedAsyncSocket
 from a2c_smcp.server.socket_bounds import TOO_MANY, ServerDoor
-from a2c_smcp.server.threaded_socket import BoundedSocket
 from a2c_smcp.utils.engineio_internals import adopt, lighten
 from a2c_smcp.utils.socketio_internals import CONNECT, SocketIOServer, not_noted_session_of
 
 __all__ = [
     "BoundedAsyncSocket",
-    "BoundedSocket",
     "adopt_sockets",
     "open_socket",
-    "queued_bytes",
     "release_polls",
-    "unwritten_sockets",
 ]
 
 _CONNECT: Final = str(CONNECT)
@@ -32,11 +28,8 @@ def adopt_sockets(door: ServerDoor, let_in: Container[str]) -> None:
     `let_in` has the sessions that are in the namespace.
     """
     eio = door.server.eio
-    if door.server.is_asyncio_based():
-        lighten(eio)
-        handlers: Any = _AsyncHandlers(door, let_in)
-    else:
-        handlers = _ThreadedHandlers(door, let_in)
+    lighten(eio)
+    handlers = _AsyncHandlers(door, let_in)
     eio.on("connect", handlers.on_connect)
     eio.on("message", handlers.on_message)
     eio.on("disconnect", handlers.on_disconnect)
@@ -92,21 +85,6 @@ class _AsyncHandlers(_Handlers):
         await self._disconnected(eio_sid, *reason)
 
 
-class _ThreadedHandlers(_Handlers):
-    def on_connect(self, eio_sid: str, environ: Any) -> Any:
-        return self._connected(eio_sid, environ) if self._take_in(eio_sid, BoundedSocket, environ) else TOO_MANY
-
-    def on_message(self, eio_sid: str, data: Any) -> None:
-        with self._without_traceback(eio_sid, data) as decodes:
-            if decodes:
-                self._handle(eio_sid, data)
-
-    def on_disconnect(self, eio_sid: str, *reason: Any) -> None:
-        if (sid := self._not_noted(eio_sid)) is not None:
-            self._door.server.manager.connect(sid, self._door.namespace)
-        self._disconnected(eio_sid, *reason)
-
-
 def _is_connect(data: Any) -> bool:
     return isinstance(data, str) and data.startswith(_CONNECT)
 
@@ -126,17 +104,6 @@ def open_socket(server: SocketIOServer, eio_sid: str) -> BoundedAsyncSocket | No
     """The connection of this id, if there is one."""
     socket = server.eio.sockets.get(eio_sid)
     return socket if isinstance(socket, BoundedAsyncSocket) else None
-
-
-def unwritten_sockets(server: SocketIOServer) -> list[BoundedAsyncSocket]:
-    """The connections whose clients have not read yet all that was queued for them."""
-    sockets = [each for each in server.eio.sockets.values() if isinstance(each, BoundedAsyncSocket)]
-    return [each for each in sockets if not each.closed and not each.is_written_out]
-
-
-def queued_bytes(server: SocketIOServer) -> Iterator[int]:
-    """How many bytes wait for each client."""
-    return (each.outbox.queued_bytes for each in server.eio.sockets.values() if isinstance(each, BoundedAsyncSocket))
 
 
 def release_polls(server: SocketIOServer) -> None:

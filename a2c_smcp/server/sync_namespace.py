@@ -1,76 +1,61 @@
-"""The threaded shell (Flask, Django, werkzeug): performs what `offices` decides. States no rule of its own."""
+"""Our namespace for a threaded python-socketio server (Flask, Django, werkzeug), on what that library documents.
 
+It has no decisions and no locks of its own: the switchboard runs on an event loop in one thread, and the threads of the
+library hand it what comes. A thread that brings a request waits for its answer.
+"""
+
+import asyncio
 import logging
-import math
 import threading
-import time
-from collections.abc import Iterable
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from typing import Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 import socketio
 
-from a2c_smcp.errors import RequestTimeoutError, SMCPError, TooManyRequestsError
-from a2c_smcp.server import offices
-from a2c_smcp.server.auth import SyncAuthenticationProvider, credentials_of
-from a2c_smcp.server.base_namespace import BaseSMCPNamespace, Client, Observed, PendingAck
-from a2c_smcp.server.boundary import Observer, ack_packet, cancellation, notice_of, remote_address
-from a2c_smcp.server.effects import Broadcast, RoomChange, room_of
-from a2c_smcp.server.envelopes import Answer, Message
+from a2c_smcp.server.auth import Credentials, SyncAuthenticationProvider
+from a2c_smcp.server.boundary import Observer
 from a2c_smcp.server.limits import Limits
-from a2c_smcp.server.offices import Member
-from a2c_smcp.server.registry import MemoryRegistry
-from a2c_smcp.server.relays import RelayAsk
-from a2c_smcp.server.session_record import session_record
-from a2c_smcp.server.socket_bounds import REPLACED, TOKEN_EXPIRED
-from a2c_smcp.server.sockets import BoundedSocket
-from a2c_smcp.smcp import (
-    CANCEL_TOOL_CALL_NOTIFICATION,
-    JOIN_OFFICE_EVENT,
-    QUESTION_EVENT,
-    SMCP_NAMESPACE,
-    TOOL_PROGRESS_EVENT,
-    Event,
-    Kind,
-)
-from a2c_smcp.utils.engineio_internals import SocketIsClosedError
-from a2c_smcp.utils.socketio_internals import SocketIOServer, connections_in, socket_of
-from a2c_smcp.wire import Encoded
+from a2c_smcp.server.mounted import MountedLine, connection_refused, newcomer_of, served
+from a2c_smcp.server.offices import Grant
+from a2c_smcp.server.port import NotLetInError
+from a2c_smcp.server.registry import Registry
+from a2c_smcp.server.switchboard import Switchboard
+from a2c_smcp.smcp import SMCP_NAMESPACE
+
+if TYPE_CHECKING:
+    from a2c_smcp.record.writer import RecordWriter
 
 __all__ = ["SyncSMCPNamespace"]
 
 logger = logging.getLogger(__name__)
 
-#: What `a2c server` limits and this server cannot, because the web server is somebody else's.
+#: What `a2c server` limits and this server cannot, because the web server and the library are somebody else's.
 _WITHOUT: Final = (
     "the threaded server has no limits for half-open connections, slow headers and requests that nobody reads: its web "
     "server must end those; a2c server has such limits, see docs/limits.md"
 )
-
-#: Seconds between two looks at which tokens have ended.
-_EXPIRY_LOOK: Final = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class _Wait:
-    """A request that was sent. A thread of its own waits for the answer."""
-
-    client: Client
-    future: "Future[Answer | None]"
-    seconds: float
-    observed: Observed
-    exits: ExitStack
-    """Closing this ends the relay."""
+#: Seconds after which a new session is looked at: the library reports no end of a connection while it lets it in.
+_LOOK: Final = 1.0
 
 
-class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type: ignore[misc]  # has no types
+class _InThreads:
+    """Asks a provider that blocks."""
+
+    def __init__(self, auth: SyncAuthenticationProvider) -> None:
+        self._auth = auth
+
+    async def authenticate(self, credentials: Credentials) -> Grant:
+        return await asyncio.to_thread(self._auth.authenticate, credentials)
+
+
+class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # has no types
     """The server role on a threaded `socketio.Server`: `sio.register_namespace(SyncSMCPNamespace(auth))`.
 
     Create the server with `socketio.Server(async_mode="threading", **sync_server_options(...))` for the protocol's
-    message size, and serve it with a WSGI server that has threads. Every relay has a thread. Membership, rooms and the
-    table of relays are changed under one lock. Several processes cannot share offices: that needs the asyncio server.
+    message size, and serve it with a WSGI server that has threads. Every request that waits has a thread. Several
+    processes cannot share offices: that needs `a2c server`. Speed and bounds are the library's, see `docs/limits.md`.
     """
 
     def __init__(
@@ -81,238 +66,125 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
         observer: Observer | None = None,
         namespace: str = SMCP_NAMESPACE,
     ) -> None:
-        super().__init__(limits, observer, namespace)
-        self.registry: MemoryRegistry = MemoryRegistry()
-        self._auth = auth
-        # Re-entrant, because a broadcast may find a dead member, and handle its disconnect at once.
-        self._lock = threading.RLock()
-        self._expiring = False
-        """Whether a thread looks after the ends of tokens."""
+        super().__init__(namespace)
+        self.switchboard = Switchboard(_InThreads(auth), limits=limits, observer=observer, namespace=namespace)
+        self._lines: dict[str, _SyncLine] = {}
+        self._starting = threading.Lock()
+        logger.warning(_WITHOUT)
+
+    @cached_property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        loop = asyncio.new_event_loop()
+        # It ends with the process, as the library's own threads do.
+        threading.Thread(target=loop.run_forever, name="a2c-offices", daemon=True).start()
+        return loop
+
+    def trigger_event(self, event: Any, sid: str, *args: Any) -> Any:
+        """Called by python-socketio."""
+        # A client can send events with these two names, too. An environment of its own is not that of its connection.
+        if event == "connect" and args and args[0] is self.server.get_environ(sid, self.namespace):
+            return self._connect(sid, *args)
+        line = self._lines.get(sid)
+        if line is None:
+            return None
+        if event == "disconnect":
+            # The library may say so in the thread of the loop, which must not wait for itself.
+            self._loop.call_soon_threadsafe(self._ended, line, str(args[0]) if args else "")
+            self.server.disconnect(sid, self.namespace)  # does nothing if it is ending already
+            return None
+        replied: Future[Any] = Future()
+        self._loop.call_soon_threadsafe(self._serve, line, event, args, replied)
+        # The switchboard answers everything: it has a deadline for each request, and the end of a line ends its own.
+        return replied.result()
+
+    def _serve(self, line: "_SyncLine", event: Any, args: tuple[Any, ...], replied: "Future[Any]") -> None:
+        def reply(value: Any) -> None:
+            if not replied.done():
+                replied.set_result(value)
+
+        if self._lines.get(line.sid) is line:
+            served(self.switchboard, line, event, args, reply)
+        else:
+            reply(None)
+
+    def _connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> None:
+        with self._starting:
+            loop = self._loop
+        try:
+            asyncio.run_coroutine_threadsafe(self._let_in(sid, environ, auth), loop).result()
+        except NotLetInError as error:
+            raise connection_refused(error) from None
+
+    async def _let_in(self, sid: str, environ: dict[str, Any], auth: Any) -> None:
+        newcomer = newcomer_of(environ)
+        line = _SyncLine(self, sid, newcomer.address)
+        try:
+            await self.switchboard.connect(line, newcomer, auth)
+        except NotLetInError:
+            line.ended()
+            raise
+        self._lines[sid] = line
+        self._loop.call_later(_LOOK, self._look, line)
+
+    def _look(self, line: "_SyncLine") -> None:
+        if line.is_open and self.server.get_environ(line.sid, self.namespace) is None:
+            self._ended(line, "transport close")
+
+    def _ended(self, line: "_SyncLine", reason: str) -> None:
+        if self._lines.pop(line.sid, None) is not None:
+            self.switchboard.disconnected(line, line.reason or reason)
+            line.ended()
+
+    def _in_loop(self, work: Callable[..., None], *args: Any) -> None:
+        """Do this in the thread of the switchboard."""
+        self._loop.call_soon_threadsafe(work, *args)
+
+    # --- what operators and the process ask
+
+    @property
+    def registry(self) -> Registry:
+        """Who is in which office."""
+        return self.switchboard.registry
+
+    @property
+    def limits(self) -> Limits:
+        return self.switchboard.limits
 
     @property
     def pending_relays(self) -> int:
         """How many requests of agents wait for the answer of a computer."""
-        with self._lock:
-            return len(self._relays)
+        return self.switchboard.pending_relays
 
-    def mounted(self, server: SocketIOServer) -> None:
-        """Called by the server that it is registered with. Logs which limits that server does not have."""
-        super().mounted(server)
-        logger.warning(_WITHOUT)
+    def record_into(self, record: "RecordWriter") -> None:
+        """Record from now on who comes, joins, leaves and calls. The caller closes the record."""
+        self.switchboard.record_into(record)
 
-    # --- messages
+    def change_limits(self, limits: Limits) -> None:
+        """Obey these limits from now on. Those of connections are python-socketio's."""
+        with self._starting:
+            self._in_loop(self.switchboard.change_limits, limits)
 
-    def _start(self, socket: BoundedSocket, sid: str, ack_id: int | None, message: Message) -> None:
-        """Serve an event in the thread that has read it, until a computer must be waited for.
 
-        That thread also sends the request. If a new thread did, the memory of a large request would stay with the
-        allocator, which keeps an arena for each of many threads.
-        """
-        reply = self._answer(sid, message)
-        if isinstance(reply, _Wait):
-            try:
-                self.server.start_background_task(self._reply_later, socket, sid, ack_id, message, reply)
-                return
-            except RuntimeError as error:  # there are no more threads
-                reply.exits.close()
-                reply = self._refused(sid, message, error)
-        self._reply(socket, sid, ack_id, message, reply)
+class _SyncLine(MountedLine):
+    """Emits in the thread of the switchboard: the library's queues take packets of any thread, and do not wait."""
 
-    def _reply_later(
-        self, socket: BoundedSocket, sid: str, ack_id: int | None, message: Message, wait: "_Wait"
-    ) -> None:
+    def __init__(self, namespace: SyncSMCPNamespace, sid: str, address: str) -> None:
+        super().__init__(sid, address, namespace.switchboard.admission)
+        self._namespace = namespace
+
+    def emit(self, event: str, args: tuple[Any, ...], on_ack: Callable[..., None] | None = None) -> None:
+        in_loop = self._namespace._in_loop
+        callback = None if on_ack is None else lambda *said: in_loop(on_ack, *said)
         try:
-            reply: Any = self._waited_for(wait, message)
-        except Exception as error:
-            # The boundary, as in `_answer`.
-            reply = self._refused(sid, message, error)
-        self._reply(socket, sid, ack_id, message, reply)
+            self._namespace.emit(event, args, to=self.sid, callback=callback)
+        except Exception:
+            # The library may raise anything. The next message is sent all the same.
+            logger.exception("python-socketio failed to send to %s", self.sid)
 
-    def _reply(self, socket: BoundedSocket, sid: str, ack_id: int | None, message: Message, reply: Any) -> None:
-        if ack_id is None:
-            return
-        with suppress(SocketIsClosedError):
-            if isinstance(reply, Encoded):
-                if socket.offer(ack_packet(self.namespace, ack_id, reply)):
-                    return
-                reply = self._left_out(sid, message)
-            socket.send(ack_packet(self.namespace, ack_id, reply))
+    def resolve(self, reply: Callable[[Any], None], value: Any) -> None:
+        reply(value)
 
-    # --- connections
-
-    def _connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> None:
-        address = remote_address(environ)
-        try:
-            socket = self._arriving(sid, address)
-            grant = self._auth.authenticate(credentials_of(environ, auth, address))
-            self.admission.wrong_keys.right(address)
-            with self._lock:
-                self._check_connected(sid)
-                self.registry.connect(sid, grant)
-                record = session_record(environ, address, grant, time.time())
-                self._let_in(client := Client(sid, self._new_bucket(), record), socket)
-                self._await_expiry(client)
-        except Exception as error:
-            self.server.sleep(self._seconds_to_refusal(address, error))
-            raise self._refused_connection(address, error) from None
-
-    def _disconnect(self, sid: str) -> None:
-        with self._lock:
-            client = self._clients.pop(sid, None)
-            if client is None:
-                return
-            self._end_relays(sid)
-            transition = self.registry.disconnect(sid)
-            if transition is not None:
-                self._perform((), transition.notices)
-
-    def _authenticate(self, client: Client, message: Message) -> dict[str, Any]:
-        """Take the new token of a session. The lock is not held while the token is checked."""
-        credentials = self._checked_credentials(client, message)
-        try:
-            grant = self._auth.authenticate(credentials)
-        except SMCPError as error:
-            self.server.sleep(self._seconds_to_refusal(credentials.address, error))
-            raise
-        with self._lock:
-            self._check_new_grant(client, grant)
-            client.record.grant = grant
-            self.registry.regrant(client.sid, grant)
-            self._await_expiry(client)
-        return {}
-
-    def _await_expiry(self, client: Client) -> None:
-        """See to it that the session ends with its token. One thread looks after all of them, while there are any."""
-        if math.isfinite(client.record.grant.expires_at) and not self._expiring:
-            self._expiring = True
-            self.server.start_background_task(self._end_expired)
-
-    def _end_expired(self) -> None:
-        while True:
-            self.server.sleep(_EXPIRY_LOOK)
-            with self._lock:
-                ends = [(client.record.grant.expires_at, client.sid) for client in self._clients.values()]
-                self._expiring = any(math.isfinite(until) for until, _ in ends)
-                if not self._expiring:
-                    return
-            now = time.time()
-            for sid in (sid for until, sid in ends if until <= now):
-                if (socket := socket_of(self.server, self.namespace, sid)) is not None:
-                    socket.cut_off(TOKEN_EXPIRED)
-
-    # --- requests
-
-    def _answer(self, sid: str, message: Message) -> Any:
-        try:
-            return self._handle(self._client(sid), message)
-        except Exception as error:
-            # The boundary: a refusal or a fault becomes the reply to this event.
-            return self._refused(sid, message, error)
-
-    def _handle(self, client: Client, message: Message) -> Any:
-        with self._lock:
-            if message.event in (TOOL_PROGRESS_EVENT, QUESTION_EVENT):
-                return self._report(client, message)
-            row, request = self._admit_event(client, message), message.request
-        if row.kind is Kind.RELAY:
-            return self._relay(client, row, message)
-        if row.kind is Kind.CREDENTIALS:
-            return self._authenticate(client, message)
-        with self._lock:
-            match row.kind:
-                case Kind.MEMBERSHIP:
-                    with self._observed_change(row):
-                        self._change_membership(client, row, request)
-                    return True, None
-                case Kind.ANNOUNCE:
-                    self._perform((), (offices.announce(self.registry.session(client.sid), row, request),))
-                    return {}
-                case Kind.NOTE:
-                    head = offices.record_head(self.registry.session(client.sid), row, request)
-                    return self._events.record_head(client.sid, client.record, head)
-                case _:
-                    office_id = offices.list_room(self.registry.session(client.sid), row, request)
-                    return offices.listing(self.registry.members(office_id), request)
-
-    def _change_membership(self, client: Client, row: Event, request: Any) -> None:
-        if row.name == JOIN_OFFICE_EVENT:
-            offices.check_names(request)
-            transition = self.registry.join(client.sid, request)
-        else:
-            offices.check_office_left(request)
-            transition = self.registry.leave(client.sid, request)
-        self._note_membership(client, row, request)
-        self._perform(transition.rooms, transition.notices)
-        if transition.taken is not None:
-            self.server.start_background_task(self._close_retired, transition.taken)
-        if transition.left_office:
-            self._end_relays(client.sid)
-
-    def _close_retired(self, member: Member) -> None:
-        """A newer session of the same client has this place: close its session when nothing is on its way there."""
-        retirement = self._retirement(member)
-        while True:
-            with self._lock:
-                pause = next(retirement, None)
-            if pause is None:
-                break
-            self.server.sleep(pause)
-        if (socket := socket_of(self.server, self.namespace, member.sid)) is not None:
-            socket.cut_off(REPLACED)
-
-    def _perform(self, rooms: Iterable[RoomChange], notices: Iterable[Broadcast]) -> None:
-        for change in rooms:
-            act = self.enter_room if change.enters else self.leave_room
-            act(change.sid, room_of(change.office_id))
-        for notice in notices:
-            packet = notice_of(self.namespace, notice)
-            if notice.agent_only:
-                self._tell_agent(self.registry.seat(notice.office_id), notice, packet.data)
-                continue
-            for sid, eio_sid in connections_in(self.server, self.namespace, room_of(notice.office_id)):
-                if sid != notice.skip_sid:
-                    with suppress(SocketIsClosedError):
-                        self.server.eio.send_packet(eio_sid, packet)
-
-    # --- relays
-
-    def _relay(self, client: Client, row: Event, message: Message) -> "_Wait":
-        """Send a request to a computer. The caller waits for the ack next, until the deadline or until either end
-        has gone.
-        """
-        with ExitStack() as exits:
-            observed = exits.enter_context(self._observed(client, message))
-            future: Future[Answer | None] = Future()
-            pending = PendingAck(future)
-            seconds = self.limits.deadline(row.name, message.request.get("timeout"))
-            with self._lock:
-                target = self.registry.route(client.sid, row, message.request["computer"]).sid
-                ask = self._open_relay(client.sid, target, message, pending)
-            exits.callback(self._forget_relay, ask)
-            self._send(ask, message, pending)
-            return _Wait(client, future, seconds, observed, exits.pop_all())
-
-    def _waited_for(self, wait: "_Wait", message: Message) -> Encoded:
-        with wait.exits:
-            try:
-                answer = wait.future.result(wait.seconds)
-            except TimeoutError:
-                raise RequestTimeoutError(f"the computer did not answer within {wait.seconds:g} s") from None
-            return self._passed_on(wait.client, message, answer, wait.observed)
-
-    def _forget_relay(self, ask: RelayAsk) -> None:
-        with self._lock:
-            self._close_relay(ask)
-
-    def _send(self, ask: RelayAsk, message: Message, pending: PendingAck) -> None:
-        socket, packet = self._request(ask, message, pending)
-        try:
-            fits = socket.offer(packet)
-        except SocketIsClosedError:
-            raise offices.computer_gone() from None
-        if not fits:
-            raise TooManyRequestsError("this computer has too much to read; try again later")
-
-    def _end_relays(self, sid: str) -> None:
-        for ask in self._fail_relays(sid):
-            self.emit(CANCEL_TOOL_CALL_NOTIFICATION, cancellation(ask.waiter), to=ask.target)
+    def end(self) -> None:
+        # It waits until the queue is written.
+        server = self._namespace.server
+        server.start_background_task(server.disconnect, self.sid, self._namespace.namespace)

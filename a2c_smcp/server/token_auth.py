@@ -123,7 +123,7 @@ class OidcAuthentication(_TokenDoor):
         self.checker = TokenChecker(issuer, sign_in.audiences, leeway=self.rules.leeway, pacing=pacing)
 
     def use_rules(self, rules: TokenRules) -> None:
-        """Apply these rules from now on. `SMCPNamespace.check_grants` ends sessions that they do not allow."""
+        """Apply these rules from now on. `Switchboard.check_grants` ends sessions that they do not allow."""
         self.rules = rules
         self.checker.change_leeway(rules.leeway)
 

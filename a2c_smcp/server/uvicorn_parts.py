@@ -25,7 +25,7 @@ class GuardedConfig(BoundedConfig):
     """A uvicorn configuration for a `ServerApp`, with its rules of admission. Takes the options of `uvicorn.Config`."""
 
     def __init__(self, app: ServerApp, **options: Any) -> None:
-        self.admission = app.namespace.admission
+        self.admission = app.switchboard.admission
         limits = self.admission.limits
         defaults: dict[str, Any] = {
             "ws_ping_interval": None,  # Engine.IO has pings of its own

@@ -89,7 +89,7 @@ class Lab:
         self.office = OFFICE
         """The name of the office that everybody is in."""
         self.server = server.app
-        """The server's application; `server.namespace` has its offices."""
+        """The server's application; `server.switchboard` has its offices."""
         self.computers: dict[str, LabComputer] = {}
         """The computers by name."""
         self._server = server

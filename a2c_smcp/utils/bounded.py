@@ -63,9 +63,10 @@ class BoundedDict(Generic[K, V]):
 
     def use(self, key: K) -> V | None:
         """The value of a key, as `get` returns it; its entry becomes the newest one."""
-        if key in self._kept:
-            self._kept[key] = self._kept.pop(key)
-        return self.get(key)
+        if (kept := self._kept.pop(key, None)) is None:
+            return None
+        self._kept[key] = kept
+        return kept[0]
 
     def pop(self, key: K) -> V | None:
         """Take an entry out; returns its value, or `None` if the key is unknown."""

@@ -4,7 +4,7 @@ Nothing else in the package imports `engineio`, or overrides a method of it whos
 need so much of it: its own loops spend tasks, timers and queues on every message, and its queues have no end.
 
 - *Packets* (`Packet`, the numbers of their types) are read and written by us.
-- *A server's connection* (`AsyncSocket`, `Socket`) is made by the library, which takes no class of ours: `adopt`
+- *A server's connection* (`AsyncSocket`) is made by the library, which takes no class of ours: `adopt`
   replaces its class afterwards by one with the same layout. A connection has the attributes below, calls
   `_upgrade_websocket` for a polling client that moves to a websocket, and `_websocket_handler` for every websocket.
 - *A server* (`EngineServer`) keeps its connections in `sockets` and its handlers in `handlers`, and makes the queue of
@@ -19,7 +19,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping
 from typing import Any, Final, Protocol
 
 import engineio
-from engineio import async_socket, socket
+from engineio import async_socket
 from engineio.exceptions import (
     ConnectionError,
     ContentTooLongError,
@@ -46,7 +46,6 @@ __all__ = [
     "EngineServer",
     "Packet",
     "QueueEmpty",
-    "Socket",
     "SocketIsClosedError",
     "UnknownPacketError",
     "abandoned",
@@ -110,24 +109,6 @@ class AsyncSocket(async_socket.AsyncSocket):  # type: ignore[misc]  # engineio s
 
     async def _websocket_handler(self, ws: Any) -> None:
         await self.serve_websocket(ws)
-
-
-class Socket(socket.Socket):  # type: ignore[misc]  # engineio ships no types
-    """A connection of a threaded server. The library creates it; `adopt` gives it our class."""
-
-    sid: str
-    server: EngineServer
-    queue: Any
-    last_ping: float | None
-    upgraded: bool
-    closed: bool
-
-    def serve_websocket(self, ws: Any) -> Any:
-        """Read and write until it ends. `ws` has `wait`, which returns `None` at the end."""
-        return super()._websocket_handler(ws)
-
-    def _websocket_handler(self, ws: Any) -> Any:
-        return self.serve_websocket(ws)
 
 
 def adopt(connection: Any, kind: type) -> None:

@@ -6,22 +6,19 @@ underscore.
 - *Packets* (`Packet`, the numbers of their types): ours, the documented `serializer`, reads a packet itself, and counts
   its attachments instead of keeping them.
 - *A server* (`SocketIOServer`) has its Engine.IO server as `eio`, the `environ` of every connection that is open, and a
-  `manager`, which knows who is connected, and which callback waits for which ack. Why: we take events and acks off
-  their connection before the library builds what they carry, and number requests ourselves.
+  `manager`, which knows who is connected. Why: we take events and acks off their connection before the library builds
+  what they carry.
 - *A namespace* is told its server by `_set_server`. Why: that is the moment to change how connections open.
-- *A manager* of ours hears of everyone who enters and leaves a room, and finds their connections. Why: a broadcast is
-  encoded once and queued without a task for each receiver. It also knows the rooms of each session, and
-  `basic_disconnect` is ours: when a session ends, the library's looks through the rooms of all. The library searches
-  its lists `pending_connect` and `pending_disconnect` for every packet. Here they are dictionaries.
+- *A manager* of ours knows the rooms of each session, and `basic_disconnect` is ours: when a session ends, the
+  library's looks through the rooms of all. The library searches its lists `pending_connect` and `pending_disconnect`
+  for every packet. Here they are dictionaries.
 - *A client* asks `_engineio_client_class` for the class of its Engine.IO client, and calls `_handle_event` and
   `_handle_ack` for a packet whose attachments are complete; until then it is kept as `_binary_packet`. Why: messages
   are taken off the websocket without a task, a timer or a queue for each.
 """
 
-import itertools
-import random
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, MutableMapping
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
 import socketio
 from socketio.packet import ACK, BINARY_ACK, BINARY_EVENT, CONNECT, DISCONNECT, EVENT, Packet
@@ -42,29 +39,18 @@ __all__ = [
     "Packet",
     "RoomManager",
     "SocketIOServer",
-    "connections_in",
-    "expect_ack",
-    "expected_ack",
-    "forget_ack",
     "handled_namespaces",
     "is_connected",
     "is_open",
     "namespaces_of",
-    "next_ack_id",
     "not_noted_session_of",
     "session_of",
     "socket_of",
-    "use_unique_ack_ids",
 ]
 
 
 class Manager(Protocol):
     """Any of the library's managers."""
-
-    callbacks: MutableMapping[str, MutableMapping[int, Any]]
-    """The callbacks by session and ack id. Key 0 has the counter that numbers the requests to the session."""
-    rooms: Mapping[str, Mapping[str | None, Mapping[str, str]]]
-    """By namespace and room: the sessions with their connections. The room `None` has all sessions."""
 
     def is_connected(self, sid: str, namespace: str) -> bool: ...
     def is_pre_connected(self, sid: str, namespace: str) -> bool: ...
@@ -72,8 +58,6 @@ class Manager(Protocol):
     def sid_from_eio_sid(self, eio_sid: str, namespace: str) -> str | None: ...
     def eio_sid_from_sid(self, sid: str, namespace: str) -> str | None: ...
     def get_namespaces(self) -> Iterable[str]: ...
-    def get_participants(self, namespace: str, room: str) -> Iterable[tuple[str, str]]: ...
-    def basic_leave_room(self, sid: str, namespace: str, room: str | None) -> None: ...
 
 
 class SocketIOServer(Protocol):
@@ -131,11 +115,6 @@ def is_open(server: SocketIOServer, namespace: str, sid: str) -> bool:
     return server.manager.eio_sid_from_sid(sid, namespace) in server.environ
 
 
-def connections_in(server: SocketIOServer, namespace: str, room: str) -> list[tuple[str, str]]:
-    """The current sessions in a room, with the ids of their connections."""
-    return list(server.manager.get_participants(namespace, room))
-
-
 def namespaces_of(server: SocketIOServer, eio_sid: str) -> Iterator[str]:
     """The namespaces where a connection has a session, or asks for one."""
     manager = server.manager
@@ -145,59 +124,6 @@ def namespaces_of(server: SocketIOServer, eio_sid: str) -> Iterator[str]:
 def handled_namespaces(server: SocketIOServer) -> set[str]:
     """The namespaces with handlers. The library may accept others."""
     return {*server.handlers, *server.namespace_handlers}
-
-
-# --- acks
-
-# A client acks on its current connection, so after a reconnect a late ack could answer another call. Therefore ids are
-# unique in the process. They start at a random number, so that a restarted process does not repeat them. JavaScript
-# counts to 2**53.
-_COUNTER: Final = itertools.count(random.randrange(2**40, 2**50))
-
-# The library keeps a session's counter where the callback of ack 0 would be. A peer that acks 0 must neither break that
-# counter nor use it up.
-
-
-class _AckIds:
-    def __next__(self) -> int:
-        return next_ack_id()
-
-    def __call__(self, *_: object) -> None:
-        pass
-
-
-class _Callbacks(dict[int, Any]):
-    def __delitem__(self, ack_id: int) -> None:
-        if ack_id:
-            super().__delitem__(ack_id)
-
-
-def next_ack_id() -> int:
-    return next(_COUNTER)
-
-
-def use_unique_ack_ids(server: SocketIOServer, sid: str) -> None:
-    """Let the library number the requests to this session with the process's own counter instead of from 1."""
-    server.manager.callbacks[sid] = _Callbacks({0: _AckIds()})
-
-
-def expect_ack(server: SocketIOServer, sid: str, ack_id: int, callback: Callable[..., None]) -> bool:
-    """Call this function when the ack comes. Returns `False` if the session has gone."""
-    if (callbacks := server.manager.callbacks.get(sid)) is None:
-        return False
-    callbacks[ack_id] = callback
-    return True
-
-
-def expected_ack(server: SocketIOServer, sid: str, ack_id: int | None) -> Any:
-    """The callback that waits for this ack of a session; `None` if there is none."""
-    return server.manager.callbacks.get(sid, {}).get(ack_id) if ack_id else None
-
-
-def forget_ack(server: SocketIOServer, sid: str, ack_id: int | None) -> None:
-    """Drop the callback of an ack that nobody waits for any more."""
-    if ack_id is not None:
-        server.manager.callbacks.get(sid, {}).pop(ack_id, None)
 
 
 # --- what the library calls
@@ -233,12 +159,7 @@ class _PendingByNamespace(dict[str, _PendingSessions]):
 
 
 class RoomManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socketio ships no types
-    """A manager that hears who enters and leaves which room. What the end of a session costs does not depend on how
-    many others there are.
-    """
-
-    server: SocketIOServer
-    rooms: Mapping[str, Mapping[str | None, Mapping[str, str]]]
+    """A manager for which the end of a session does not cost more when there are many others."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -247,27 +168,9 @@ class RoomManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
         self._rooms_of: dict[tuple[str, str], dict[str | None, None]] = {}
         """By namespace and session."""
 
-    def entered(self, sid: str, namespace: str, room: str) -> None:
-        """Not called for a session's own room."""
-
-    def left(self, sid: str, namespace: str, room: str) -> None: ...
-
-    def connections_in(self, namespace: str, room: str) -> Mapping[str, str]:
-        """The sessions in a room and the ids of their connections."""
-        return self.rooms.get(namespace, {}).get(room, {})
-
-    def enter(self, sid: str, namespace: str, room: str) -> None:
-        """Put a connected session into a room at once. The library's own method has to be awaited."""
-        self.basic_enter_room(sid, namespace, room)
-
-    def leave(self, sid: str, namespace: str, room: str) -> None:
-        self.basic_leave_room(sid, namespace, room)
-
     def basic_enter_room(self, sid: str, namespace: str, room: str | None, eio_sid: str | None = None) -> None:
         super().basic_enter_room(sid, namespace, room, eio_sid)
         self._rooms_of.setdefault((namespace, sid), {})[room] = None
-        if room is not None and room != sid:
-            self.entered(sid, namespace, room)
 
     def basic_leave_room(self, sid: str, namespace: str, room: str | None) -> None:
         super().basic_leave_room(sid, namespace, room)
@@ -275,8 +178,6 @@ class RoomManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
             rooms.pop(room, None)
             if not rooms:
                 del self._rooms_of[namespace, sid]
-        if room is not None:
-            self.left(sid, namespace, room)
 
     def basic_disconnect(self, sid: str, namespace: str, **_: Any) -> None:
         for room in list(self._rooms_of.get((namespace, sid), ())):

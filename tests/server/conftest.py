@@ -11,7 +11,17 @@ import pytest
 from a2c_smcp.server import Limits, OpenAuthentication, SyncOpenAuthentication
 from tests.nats_server import NatsServer, running_nats
 from tests.server.cluster.processes import patience
-from tests.server.harness import AsyncPeer, Peer, Running, SyncPeer, Two, async_server, sync_server, two_servers
+from tests.server.harness import (
+    AsyncPeer,
+    Peer,
+    Running,
+    SyncPeer,
+    Two,
+    async_server,
+    mounted_server,
+    sync_server,
+    two_servers,
+)
 
 _names = itertools.count()
 # python-engineio's blocking client may end before its last POST is sent; then only a ping tells that it has gone.
@@ -27,6 +37,12 @@ MakePeer = Callable[..., Awaitable[Peer]]
 @pytest.fixture(scope="session")
 def open_async_server() -> Iterator[Running]:
     with async_server(OpenAuthentication(), PATIENT, **PINGS) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def open_mounted_server() -> Iterator[Running]:
+    with mounted_server(OpenAuthentication(), PATIENT, **PINGS) as running:
         yield running
 
 
@@ -59,12 +75,20 @@ def open_two_servers(nats: NatsServer) -> Iterator[Two]:
 _SERVERS = {
     "async-server": "open_async_server",
     "sync-server": "open_sync_server",
+    "mounted-server": "open_mounted_server",
     "two-processes": "open_two_servers",
 }
 
 
 @pytest.fixture(params=_SERVERS)
 def server(request: pytest.FixtureRequest) -> Running:
+    running: Running = request.getfixturevalue(_SERVERS[request.param])
+    return running
+
+
+@pytest.fixture(params=["async-server", "two-processes"])
+def own_server(request: pytest.FixtureRequest) -> Running:
+    """A server with connections of ours. What a mounted namespace does not guard is tested on these."""
     running: Running = request.getfixturevalue(_SERVERS[request.param])
     return running
 
@@ -76,6 +100,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _is_needless(item: pytest.Item) -> bool:
     params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    if params.get("server") == "mounted-server":
+        return params.get("kind") == "sync" or params.get("transport") == "polling"
     return params.get("server") == "two-processes" and params.get("kind") == "sync"
 
 

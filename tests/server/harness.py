@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import anyio
@@ -18,7 +18,14 @@ import uvicorn
 from werkzeug.serving import make_server
 
 from a2c_smcp.packets import SMCPPacket
-from a2c_smcp.server import Limits, OpenAuthentication, SMCPNamespace, SyncSMCPNamespace, sync_server_options
+from a2c_smcp.server import (
+    Limits,
+    OpenAuthentication,
+    SMCPNamespace,
+    SyncSMCPNamespace,
+    server_options,
+    sync_server_options,
+)
 from a2c_smcp.server.app import create_app
 from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
 from a2c_smcp.server.cluster.options import ClusterOptions
@@ -34,7 +41,10 @@ DEADLINE = 60.0
 class Running:
     url: str
     namespace: Any
+    """Its switchboard."""
     sio: Any
+    is_mounted: bool = False
+    """Whether it is a server of python-socketio, with its bounds: of a POST it takes 16 packets."""
 
     def url_for(self, number: int) -> str:
         """Where the client of this number in a test connects."""
@@ -47,7 +57,7 @@ class Two(Running):
     other.
     """
 
-    other: Running
+    other: Running = field(kw_only=True)
 
     def url_for(self, number: int) -> str:
         return self.other.url if number else self.url
@@ -88,7 +98,7 @@ def async_server(
     app = create_app(auth, limits=limits, **options)
     # A client that stood still for a while must not meet a connection that is just being closed.
     with serving(GuardedConfig(app, timeout_graceful_shutdown=1, timeout_keep_alive=60), port) as url:
-        yield Running(url, app.namespace, app.sio)
+        yield Running(url, app.switchboard, app.sio)
 
 
 @contextlib.contextmanager
@@ -109,7 +119,7 @@ def two_servers(
         while any(len(running.namespace.registry.processes) < 2 for running in (one, other)):
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        yield Two(one.url, BothNamespaces(one.namespace, other.namespace), one.sio, other)
+        yield Two(one.url, BothNamespaces(one.namespace, other.namespace), one.sio, other=other)
 
 
 @contextlib.contextmanager
@@ -127,6 +137,25 @@ def serving(config: uvicorn.Config, port: int = 0) -> Iterator[str]:
 
 
 @contextlib.contextmanager
+def mounted_server(auth: AuthenticationProvider, limits: Limits | None = None, **options: Any) -> Iterator[Running]:
+    """Our namespace in an asyncio server of somebody else."""
+    limits = limits or Limits()
+    namespace = SMCPNamespace(auth, limits=limits)
+    sio = socketio.AsyncServer(**server_options(limits.max_message, **options))
+    sio.register_namespace(namespace)
+    config = uvicorn.Config(
+        socketio.ASGIApp(sio),
+        log_config=None,
+        lifespan="off",
+        ws="websockets-sansio",
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=60,
+    )
+    with serving(config) as url:
+        yield Running(url, namespace.switchboard, sio, is_mounted=True)
+
+
+@contextlib.contextmanager
 def sync_server(auth: SyncAuthenticationProvider, limits: Limits | None = None, **options: Any) -> Iterator[Running]:
     limits = limits or Limits()
     namespace = SyncSMCPNamespace(auth, limits=limits)
@@ -137,7 +166,7 @@ def sync_server(auth: SyncAuthenticationProvider, limits: Limits | None = None, 
     thread = threading.Thread(target=web.serve_forever, name="werkzeug")
     thread.start()
     try:
-        yield Running(f"http://127.0.0.1:{web.server_port}", namespace, sio)
+        yield Running(f"http://127.0.0.1:{web.server_port}", namespace.switchboard, sio, is_mounted=True)
     finally:
         web.shutdown()
         thread.join(DEADLINE)
@@ -315,6 +344,7 @@ __all__ = [
     "counts_nobody",
     "eventually",
     "heard",
+    "mounted_server",
     "serving",
     "sync_server",
     "two_servers",

@@ -14,9 +14,8 @@ import pytest
 
 from a2c_smcp.server import Limits, OpenAuthentication
 from a2c_smcp.server.app import create_app
+from a2c_smcp.server.port import DISCONNECT_REASONS
 from a2c_smcp.server.registry import Counts, LocalRegistry
-from a2c_smcp.server.socket_bounds import DISCONNECT_REASONS
-from a2c_smcp.server.sockets import unwritten_sockets
 from a2c_smcp.smcp import PROTOCOL_VERSION
 from a2c_smcp.web.asgi import ASGIMessage
 from tests.server.conftest import MakePeer
@@ -167,8 +166,8 @@ async def test_a_drain_waits_until_a_slow_reader_has_its_answer(make_peer: MakeP
                 (2, "client:get_tools", {"agent": "a", "req_id": "1", "computer": "c"}),
             ):
                 send_text(agent, f"42/smcp,{number}{json.dumps([event, data])}")
-            (connection,) = await eventually(lambda: unwritten_sockets(server.sio))
-            loop = connection._handler.get_loop()
+            (line,) = await eventually(lambda: server.namespace.unwritten())
+            loop = line._socket._handler.get_loop()
             draining = asyncio.run_coroutine_threadsafe(server.namespace.drain(60), loop)
             await eventually(lambda: not server.namespace.pending_relays and not server.namespace._serving)
             await anyio.sleep(0.1)
@@ -186,14 +185,13 @@ async def test_nothing_is_left_of_members_that_came_and_went(make_peer: MakePeer
             for peer in peers:
                 await peer.disconnect()
             await eventually(lambda: server.namespace.registry.counts().sessions == 0)
-        namespace, manager = server.namespace, server.sio.manager
+        namespace = server.namespace
         assert namespace._clients == {}
         assert len(namespace._relays) == 0
         # A session ends before the connection that carried it.
         await eventually(lambda: counts_nobody(namespace.admission.addresses))
-        await eventually(lambda: not manager.rooms)
-        await eventually(lambda: manager.callbacks == {})
-        await eventually(lambda: manager._outgoing == {})
+        assert not namespace.rooms._rooms and not namespace.rooms._rooms_of and not namespace.rooms._undelivered
+        await eventually(lambda: not server.sio.manager.rooms)
         await eventually(lambda: server.sio.environ == {})
         gc.collect()
         await eventually(lambda: not [s for s in server.sio.eio.sockets.values() if not s.closed])

@@ -19,6 +19,8 @@ from a2c_smcp.server import (
     load_keys,
 )
 from a2c_smcp.server.auth import Key, KeyFileError, credentials_of
+from a2c_smcp.server.mounted import newcomer_of
+from a2c_smcp.server.port import Newcomer
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, serving, sync_server
 
@@ -75,12 +77,13 @@ def test_a_check_without_keys_is_a_mistake() -> None:
 
 
 def test_credentials_are_read_from_the_environment_and_never_shown() -> None:
-    made = credentials_of({"HTTP_X_API_KEY": "hunter2", "REQUEST_METHOD": "GET"}, {"token": "hunter3"}, "a")
+    environ = {"HTTP_X_API_KEY": "hunter2", "REQUEST_METHOD": "GET", "REMOTE_ADDR": "a"}
+    made = credentials_of(newcomer_of(environ), {"token": "hunter3"})
     assert made.headers == {"x-api-key": "hunter2"}
     assert made.token == "hunter3"
     assert "hunter" not in repr(made)
-    assert credentials_of({}, {"token": 5}, "a").token is None
-    assert credentials_of({}, "nonsense", "a").token is None
+    assert credentials_of(Newcomer("a", {}), {"token": 5}).token is None
+    assert credentials_of(Newcomer("a", {}), "nonsense").token is None
     assert "hunter2" not in repr(Key(name="n", key="hunter2"))
 
 

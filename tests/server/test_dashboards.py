@@ -14,7 +14,7 @@ import yaml
 from a2c_smcp.server import OpenAuthentication
 from a2c_smcp.server.boundary import outcome_of
 from a2c_smcp.server.cluster.options import ClusterOptions
-from a2c_smcp.server.socket_bounds import DISCONNECT_REASONS
+from a2c_smcp.server.port import DISCONNECT_REASONS
 from tests.nats_server import NatsServer
 from tests.server.cluster.test_app_on_nats import get
 from tests.server.conftest import MakePeer

@@ -228,7 +228,7 @@ def test_a_message_of_a_million_lists_is_read_without_building_one() -> None:
 def test_an_answer_is_kept_as_its_text_and_an_error_is_known(body: str, text: str | None, code: int | None) -> None:
     answer = read_answer(body)
     assert answer is not None
-    assert answer.encoded.text == (text or body[1:-1])
+    assert answer.text == (text or body[1:-1])
     assert (answer.error.code if answer.error else None) == code
 
 
@@ -244,5 +244,5 @@ def test_an_answer_that_was_built_is_written_again() -> None:
     answer = answer_from([{"error": {"code": 400, "message": "m"}}])
     assert answer is not None and answer.error is not None
     assert answer.error.code == 400
-    assert codec.loads(answer.encoded.text) == {"error": {"code": 400, "message": "m"}}
+    assert codec.loads(answer.text) == {"error": {"code": 400, "message": "m"}}
     assert answer_from([]) is answer_from([7]) is None

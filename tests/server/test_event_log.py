@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from a2c_smcp.server.event_log import EventLog
+from a2c_smcp.server.mounted import newcomer_of
 from a2c_smcp.server.offices import Grant
 from a2c_smcp.server.session_record import SessionRecord, session_record
 from a2c_smcp.utils.log_fields import fields_of
@@ -44,7 +45,7 @@ def test_one_client_that_comes_and_goes_fills_nothing_and_hides_nobody(caplog: p
 
 def test_a_version_is_what_a_client_says_and_cannot_act_on_a_terminal() -> None:
     def version(**environ: str) -> str:
-        return session_record(environ, "10.0.0.1", Grant(), 0.0).version
+        return session_record(newcomer_of(environ), Grant(), 0.0).version
 
     assert version(HTTP_USER_AGENT="a2c-smcp/0.2.0") == "0.2.0"
     assert version(QUERY_STRING="a2c_version=0.4.0&office=x") == "0.4.0"

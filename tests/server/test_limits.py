@@ -104,7 +104,7 @@ def test_deadlines() -> None:
 
 def relay(number: int, req_id: str) -> RelayAsk:
     message = Message(TOOL_CALL_EVENT, {"agent": "a", "req_id": req_id, "computer": "pc"})
-    return relay_of(number, "caller", "target", message, lambda _: None)
+    return relay_of(number, "caller", "target", message, lambda *_: None)
 
 
 def test_the_ids_that_a_caller_has_kept_are_limited() -> None:

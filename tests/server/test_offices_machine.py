@@ -98,7 +98,7 @@ class Life(RuleBasedStateMachine):
             assert caller.office_id == target.office_id
             assert (caller.role, target.role) == ("agent", "computer")
             self.calls += 1
-            relay = Relay("client:tool_call", "a", "1", "pc", lambda _: None)
+            relay = Relay("client:tool_call", "a", "1", "pc", lambda *_: None)
             self.relays.ask(Ask(self.calls, relay, sid, target.sid))
         assert self.picture() == before
 

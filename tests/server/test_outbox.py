@@ -7,7 +7,7 @@ import pytest
 from engineio.packet import MESSAGE, Packet
 
 from a2c_smcp.server.outbox import NoticePacket, Outbox, Queued
-from a2c_smcp.server.sockets import BoundedAsyncSocket, BoundedSocket
+from a2c_smcp.server.sockets import BoundedAsyncSocket
 
 
 def update(sender: str = "c", event: str = "notify:update_desktop") -> NoticePacket:
@@ -84,15 +84,4 @@ async def test_six_thousand_updates_wait_for_a_slow_reader_as_one() -> None:
     assert socket.queue.qsize() == 1
     assert len(await asyncio.wait_for(socket.poll(), 20)) == 1
     socket.enqueue(update())
-    assert socket.queue.qsize() == 1
-
-
-def test_six_thousand_updates_wait_for_a_slow_reader_of_a_threaded_server_as_one() -> None:
-    socket = BoundedSocket(engineio.Server(async_mode="threading"), "s")
-    socket.outbox = Outbox(1_000_000)
-    for _ in range(6000):
-        socket.send(update())
-    assert socket.queue.qsize() == 1
-    assert len(socket.poll()) == 1
-    socket.send(update())
     assert socket.queue.qsize() == 1

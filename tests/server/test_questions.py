@@ -8,9 +8,9 @@ import pytest
 
 from a2c_smcp.errors import PayloadTooLargeError, TooManyRequestsError
 from a2c_smcp.server.envelopes import payload_of, read_message
-from a2c_smcp.server.outbox import Outbox
+from a2c_smcp.server.outbox import Outbox, ReportPacket
 from a2c_smcp.server.relays import Relay
-from a2c_smcp.server.reports import QuestionLimit, report_packet
+from a2c_smcp.server.reports import QuestionLimit, report_of
 from a2c_smcp.smcp import (
     MAX_QUESTION,
     MAX_QUESTIONS,
@@ -91,8 +91,9 @@ def test_the_server_keeps_whether_a_caller_answers_questions(asked: str, kept: A
 
 
 def test_the_first_reports_of_a_call_are_not_replaced_while_they_wait() -> None:
-    outbox, relay = Outbox(100_000), Relay(TOOL_CALL_EVENT, "a", "1", "c", lambda _: None)
-    packets = [report_packet("/smcp", relay, json.dumps(number)) for number in range(6)]
+    outbox, relay = Outbox(100_000), Relay(TOOL_CALL_EVENT, "a", "1", "c", lambda *_: None)
+    mentions = [report_of("/smcp", relay, json.dumps(number)) for number in range(6)]
+    packets = [ReportPacket(each.text, each.about) for each in mentions]
     assert [outbox.add_report(packet) for packet in packets] == [True, True, True, True, False, False]
     assert packets[3].data.endswith("5]")
 

@@ -27,7 +27,7 @@ _NUMBERS = itertools.count()
 
 
 def relay(target: str = "computer-sid", *, wants: bool = True) -> RelayAsk:
-    waiter = Relay(TOOL_CALL_EVENT, "a", "1", "c", lambda _: None)
+    waiter = Relay(TOOL_CALL_EVENT, "a", "1", "c", lambda *_: None)
     return Ask(next(_NUMBERS), waiter, "agent-sid", target, (target, "a", "1") if wants else None)
 
 
@@ -151,6 +151,8 @@ class Scene:
 @pytest.fixture(params=["websocket", "polling"])
 async def scene(server: Running, office: str, make_peer: MakePeer, request: pytest.FixtureRequest) -> Scene:
     transport: str = request.param
+    if server.is_mounted and transport == "polling":
+        pytest.skip("python-socketio makes a task of each packet of a POST, and they may overtake each other")
     agent, stranger, second = [await make_peer(server, transport=transport) for _ in range(3)]
     scenes: list[Scene] = []
     computer = await make_peer(

@@ -24,7 +24,6 @@ from tests.server.raw import (
     BINARY,
     connect,
     frame,
-    frame_header,
     is_closed,
     joined,
     raw_websocket,
@@ -35,18 +34,18 @@ from tests.server.raw import (
 
 @pytest.mark.parametrize("bad", [b"x", b"42/smcp,{", b"44/smcp,", b"\x00"])
 async def test_ten_frames_that_do_not_decode_close_the_connection_and_nine_do_not(
-    server: Running, bad: bytes, caplog: pytest.LogCaptureFixture
+    own_server: Running, bad: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     one = frame(bad, BINARY if bad == b"\x00" else 1)
 
     def nine() -> None:
-        with joined(server.url) as sock:
+        with joined(own_server.url) as sock:
             sock.sendall(one * 9)
             send_text(sock, '42/smcp,7["client:dance",{}]')
             receive_until(sock, b"43/smcp,7", b"400")
 
     def ten() -> None:
-        with joined(server.url) as sock:
+        with joined(own_server.url) as sock:
             sock.sendall(one * 10)
             assert is_closed(sock)
 
@@ -61,8 +60,7 @@ def test_nothing_is_decoded_that_engine_io_would_build_a_value_of_any_size_from(
         packet_of(text)
 
 
-@pytest.mark.parametrize("colour", ["async", "threaded"])
-async def test_a_pong_that_carries_json_is_a_frame_that_does_not_decode(colour: str) -> None:
+async def test_a_pong_that_carries_json_is_a_frame_that_does_not_decode() -> None:
     def blocking(server: Running) -> None:
         with joined(server.url) as sock:
             send_text(sock, "3[" + "[]," * 1000 + "[]]")
@@ -71,7 +69,7 @@ async def test_a_pong_that_carries_json_is_a_frame_that_does_not_decode(colour: 
             (connection,) = server.sio.eio.sockets.values()
             assert connection.bad_frames == 1
 
-    with async_server(OpenAuthentication()) if colour == "async" else sync_server(SyncOpenAuthentication()) as server:
+    with async_server(OpenAuthentication()) as server:
         await anyio.to_thread.run_sync(blocking, server)
 
 
@@ -81,70 +79,6 @@ def test_what_clients_send_is_decoded_to_text(text: str) -> None:
     assert (packet.packet_type, packet.data) == (int(text[0]), text[1:])
 
 
-async def test_a_threaded_server_refuses_a_large_message_before_a_key_was_shown(
-    caplog: pytest.LogCaptureFixture, make_peer: MakePeer
-) -> None:
-    def blocking(url: str) -> None:
-        with raw_websocket(url) as sock:
-            receive_until(sock, b'"sid"')
-            send_text(sock, "40/smcp," + "x" * 16 * 1024)
-            assert is_closed(sock)
-
-    with sync_server(SyncAPIKeyAuthentication(["right"])) as server:
-        await anyio.to_thread.run_sync(blocking, server.url)
-        await eventually(lambda: "more than 16384 bytes" in caplog.text)
-        for transport in ("websocket", "polling"):
-            peer = await make_peer(server, "async", transport, auth={"token": "right"})
-            assert (await peer.call("client:dance", {"padding": "x" * 500_000}))["error"]["code"] == 400
-            await peer.disconnect()  # a polling client takes ten seconds for it when its server has gone
-
-
-async def test_a_threaded_server_keeps_nothing_of_a_message_that_has_no_end() -> None:
-    def blocking(url: str) -> None:
-        with raw_websocket(url) as sock:
-            receive_until(sock, b'"sid"')
-            sock.sendall(frame_header(1_000_000_000))
-            with pytest.raises((BrokenPipeError, ConnectionResetError)):
-                sock.sendall(bytes(64 * 1024 * 1024))
-
-    with sync_server(SyncAPIKeyAuthentication(["right"])) as server:
-        await anyio.to_thread.run_sync(blocking, server.url)
-
-
-async def test_a_threaded_server_does_not_read_far_ahead() -> None:
-    arrived: list[int] = []
-
-    def blocking(server: Running) -> None:
-        with joined(server.url) as sock:
-            (connection,) = server.sio.eio.sockets.values()
-            with server.namespace._lock:  # nothing is handled meanwhile
-                sock.settimeout(1)
-                with pytest.raises(TimeoutError):
-                    sock.sendall(frame(b'42/smcp,["server:update_desktop",{"x":"%b"}]' % (b"x" * 500_000)) * 100)
-                arrived.append(len(connection._ws.ws.input_buffer))
-            sock.settimeout(20)
-
-    with sync_server(SyncOpenAuthentication()) as server:
-        await anyio.to_thread.run_sync(blocking, server)
-    assert arrived[0] <= 40
-
-
-async def test_a_threaded_server_keeps_no_thread_for_a_peer_that_answers_no_pings() -> None:
-    def blocking(server: Running) -> None:
-        before = set(threading.enumerate())
-        with joined(server.url) as sock:
-            its = set(threading.enumerate()) - before  # others, of earlier tests, may end meanwhile
-            assert its
-            assert is_closed(sock)
-            # One is Engine.IO's which looks at the pings.
-            wait_until(lambda: sum(thread.is_alive() for thread in its) <= 1)
-            wait_until(lambda: len(set(threading.enumerate()) - before) <= 1)
-
-    # It joins before the first ping, also on a busy machine.
-    with sync_server(SyncOpenAuthentication(), ping_interval=4, ping_timeout=0.3) as server:
-        await anyio.to_thread.run_sync(blocking, server)
-
-
 def wait_until(condition: Callable[[], bool]) -> None:
     until = time.monotonic() + 20
     while not condition():
@@ -152,32 +86,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-async def test_whoever_heard_that_it_is_in_is_answered_though_python_socketio_has_not_noted_it() -> None:
-    """It says so first. A client that polls may send its next packet before the thread goes on."""
-
-    def blocking(server: Running) -> None:
-        go = threading.Event()
-        note = server.sio.manager.connect
-
-        def note_late(sid: str, namespace: str) -> None:
-            assert go.wait(20)
-            note(sid, namespace)
-
-        server.sio.manager.connect = note_late
-        sid = ask(server, "GET", "").split('"sid":"')[1].split('"')[0]
-        connecting = threading.Thread(target=ask, args=(server, "POST", sid, '40/smcp,{"token":"right"}'))
-        connecting.start()
-        assert "40/smcp" in ask(server, "GET", sid)
-        ask(server, "POST", sid, '42/smcp,7["client:dance",{}]')
-        go.set()
-        connecting.join(20)
-        assert "43/smcp,7" in ask(server, "GET", sid)
-
-    with sync_server(SyncAPIKeyAuthentication(["right"])) as server:
-        await anyio.to_thread.run_sync(blocking, server)
-
-
-async def test_whoever_goes_before_python_socketio_has_noted_it_leaves_nothing_in_its_office() -> None:
+async def test_whoever_goes_before_python_socketio_has_noted_it_leaves_nothing() -> None:
     def blocking(server: Running) -> None:
         go, reached = threading.Event(), threading.Event()
         note = server.sio.manager.connect
@@ -193,13 +102,11 @@ async def test_whoever_goes_before_python_socketio_has_noted_it_leaves_nothing_i
         connecting = threading.Thread(target=ask, args=(server, "POST", sid, '40/smcp,{"token":"right"}'))
         connecting.start()
         assert reached.wait(20)
-        ask(server, "POST", sid, '42/smcp,["server:join_office",{"role":"computer","name":"c","office_id":"o"}]')
-        assert server.namespace.registry.counts().computers == 1
+        assert server.namespace.registry.counts().sessions == 1
         ask(server, "POST", sid, "1")
         go.set()
         connecting.join(20)
-        assert server.namespace.registry.counts() == Counts(0, 0, 0, 0)
-        assert not list(server.sio.manager.get_participants("/smcp", "office:o"))
+        wait_until(lambda: server.namespace.registry.counts() == Counts(0, 0, 0, 0))
 
     with sync_server(SyncAPIKeyAuthentication(["right"])) as server:
         await anyio.to_thread.run_sync(blocking, server)
@@ -213,9 +120,8 @@ def ask(server: Running, method: str, sid: str, body: str = "") -> str:
         return str(reply.read().decode())
 
 
-@pytest.mark.parametrize("colour", ["async", "threaded"])
 async def test_one_connection_gets_no_more_lines_in_the_log_by_taking_one_session_after_another(
-    colour: str, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def blocking(url: str) -> None:
         with joined(url) as sock:
@@ -228,7 +134,7 @@ async def test_one_connection_gets_no_more_lines_in_the_log_by_taking_one_sessio
                 receive_until(sock, b"40/smcp")
 
     began = time.monotonic()
-    with async_server(OpenAuthentication()) if colour == "async" else sync_server(SyncOpenAuthentication()) as server:
+    with async_server(OpenAuthentication()) as server:
         await anyio.to_thread.run_sync(blocking, server.url)
     lines = sum("refused client:dance" in line for line in caplog.messages)
     # 20 a second about the connection, and as many about sessions that have ended.
@@ -298,21 +204,21 @@ async def test_a_poll_that_its_client_has_given_up_takes_no_packet(open_async_se
     ids=["a form", "too many packets"],
 )
 async def test_what_a_post_may_not_hold_is_one_bad_frame_and_not_taken_apart(
-    server: Running, body: str, caplog: pytest.LogCaptureFixture
+    own_server: Running, body: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Engine.IO takes what begins with `d=` for a form, and parses it: seconds for each MiB."""
 
     def blocking() -> None:
-        sid = ask(server, "GET", "").split('"sid":"')[1].split('"')[0]
-        ask(server, "POST", sid, "40/smcp,")
-        assert "40/smcp" in ask(server, "GET", sid)
-        connection = server.sio.eio.sockets[sid]
-        assert ask(server, "POST", sid, body) == "OK"
+        sid = ask(own_server, "GET", "").split('"sid":"')[1].split('"')[0]
+        ask(own_server, "POST", sid, "40/smcp,")
+        assert "40/smcp" in ask(own_server, "GET", sid)
+        connection = own_server.sio.eio.sockets[sid]
+        assert ask(own_server, "POST", sid, body) == "OK"
         assert connection.bad_frames == 1
-        ask(server, "POST", sid, '42/smcp,7["client:dance",{}]\x1e42/smcp,8["client:dance",{}]')
+        ask(own_server, "POST", sid, '42/smcp,7["client:dance",{}]\x1e42/smcp,8["client:dance",{}]')
         answers = ""
         while "43/smcp,8" not in answers:
-            answers += ask(server, "GET", sid)
+            answers += ask(own_server, "GET", sid)
         assert "43/smcp,7" in answers
         assert "43/smcp,6" not in answers
 
@@ -320,8 +226,7 @@ async def test_what_a_post_may_not_hold_is_one_bad_frame_and_not_taken_apart(
     assert "Traceback" not in caplog.text
 
 
-@pytest.mark.parametrize("colour", ["async", "threaded"])
-async def test_a_namespace_that_lets_everybody_in_lifts_no_limit(colour: str) -> None:
+async def test_a_namespace_that_lets_everybody_in_lifts_no_limit() -> None:
     def blocking(server: Running) -> None:
         with raw_websocket(server.url) as sock:
             receive_until(sock, b'"sid"')
@@ -332,11 +237,7 @@ async def test_a_namespace_that_lets_everybody_in_lifts_no_limit(colour: str) ->
             server.sio.on("dance", lambda _: None)
             assert connection.limit > 16 * 1024
 
-    with (
-        async_server(APIKeyAuthentication(["right"]))
-        if colour == "async"
-        else sync_server(SyncAPIKeyAuthentication(["right"]))
-    ) as server:
+    with async_server(APIKeyAuthentication(["right"])) as server:
         server.sio.namespaces = ["/"]  # python-socketio's default
         await anyio.to_thread.run_sync(blocking, server)
 
@@ -352,19 +253,3 @@ async def test_a_threaded_server_counts_connections_per_address(make_peer: MakeP
         await eventually(lambda: addresses._joined.total() == 1 and not addresses._knocked)  # nor the refused one
         await make_peer(server)
         await peers[1].disconnect()  # a polling client takes ten seconds for it when its server has gone
-
-
-async def test_a_call_for_which_there_is_no_thread_left_is_refused_and_forgotten(
-    open_sync_server: Running, office: str, make_peer: MakePeer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    agent, computer = [await make_peer(open_sync_server) for _ in range(2)]
-    await agent.call("server:join_office", {"role": "agent", "name": "a", "office_id": office})
-    await computer.call("server:join_office", {"role": "computer", "name": "c", "office_id": office})
-
-    def fail(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(open_sync_server.sio, "start_background_task", fail)
-    reply = await agent.call("client:get_tools", {"agent": "a", "req_id": "1", "computer": "c"})
-    assert reply["error"]["code"] == 500
-    assert open_sync_server.namespace.pending_relays == 0

@@ -4,19 +4,17 @@ from typing import Any
 
 import engineio
 import pytest
-from engineio import async_client, async_server, async_socket, exceptions, packet, server, socket
+from engineio import async_client, async_server, async_socket, exceptions, packet
 from engineio.async_drivers import asgi
 from typing_extensions import get_protocol_members
 
 from a2c_smcp.link.connection import _Engine
 from a2c_smcp.server.async_socket import BoundedAsyncSocket
-from a2c_smcp.server.threaded_socket import BoundedSocket
 from a2c_smcp.utils.engineio_internals import (
     NO_GREETING,
     AsyncClient,
     AsyncSocket,
     EngineServer,
-    Socket,
     adopt,
     body_of,
     lighten,
@@ -29,7 +27,7 @@ library = Library("python-engineio", "a2c_smcp.utils.engineio_internals")
 
 
 def servers() -> list[Any]:
-    return [engineio.AsyncServer(async_mode="asgi"), engineio.Server(async_mode="threading")]
+    return [engineio.AsyncServer(async_mode="asgi")]
 
 
 def test_packets_and_exceptions_are_where_they_were() -> None:
@@ -67,9 +65,7 @@ async def test_a_server_asks_our_queue_and_our_translation_of_requests() -> None
 
 
 def test_a_servers_connection_has_what_we_use_of_it() -> None:
-    for each, theirs, ours in zip(
-        servers(), (async_socket.AsyncSocket, socket.Socket), (AsyncSocket, Socket), strict=True
-    ):
+    for each, theirs, ours in zip(servers(), (async_socket.AsyncSocket,), (AsyncSocket,), strict=True):
         library.has(theirs(each, "s"), ours.__annotations__)
         library.takes(theirs.close, "wait", "abort", "reason")
         library.takes(theirs.send, "pkt")
@@ -84,9 +80,7 @@ def test_a_servers_connection_has_what_we_use_of_it() -> None:
 
 
 def test_a_connection_can_be_given_another_class() -> None:
-    for each, theirs, ours in zip(
-        servers(), (async_socket.AsyncSocket, socket.Socket), (BoundedAsyncSocket, BoundedSocket), strict=True
-    ):
+    for each, theirs, ours in zip(servers(), (async_socket.AsyncSocket,), (BoundedAsyncSocket,), strict=True):
         connection = theirs(each, "s")
         adopt(connection, ours)
         assert isinstance(connection, ours)
@@ -94,7 +88,7 @@ def test_a_connection_can_be_given_another_class() -> None:
 
 
 def test_a_server_puts_a_connection_in_its_table_before_it_calls_the_handler_of_connect() -> None:
-    for handles in (async_server.AsyncServer._handle_connect, server.Server._handle_connect):
+    for handles in (async_server.AsyncServer._handle_connect,):
         library.says(handles, "self.sockets[sid] = s", "self._trigger_event('connect'")
 
 
@@ -144,7 +138,6 @@ _SOCKET = ["check_ping_timeout", "close", "handle_post_request", "poll", "receiv
             async_socket.AsyncSocket,
             [*_SOCKET, "handle_get_request", "schedule_ping", "_upgrade_websocket"],
         ),
-        (BoundedSocket, socket.Socket, _SOCKET),
         (
             _Engine,
             async_client.AsyncClient,
@@ -158,11 +151,11 @@ def test_we_override_what_we_mean_to(ours: type, theirs: type, names: list[str])
 
 def test_what_is_missing_is_said_in_a_sentence() -> None:
     sentence = r"python-engineio [\d.]+: {} .* see a2c_smcp.utils.engineio_internals"
-    with pytest.raises(AssertionError, match=sentence.format("Socket has no elsewhere any")):
-        library.has(socket.Socket, ["poll", "elsewhere"])
-    with pytest.raises(AssertionError, match=sentence.format("Socket.send takes")):
-        library.takes(socket.Socket.send, "text")
-    with pytest.raises(AssertionError, match=sentence.format("Socket.send has no `elsewhere`")):
-        library.says(socket.Socket.send, "elsewhere")
-    with pytest.raises(AssertionError, match=sentence.format("our BoundedSocket overrides")):
-        library.is_overridden(BoundedSocket, socket.Socket, "poll")
+    with pytest.raises(AssertionError, match=sentence.format("AsyncSocket has no elsewhere any")):
+        library.has(async_socket.AsyncSocket, ["poll", "elsewhere"])
+    with pytest.raises(AssertionError, match=sentence.format("AsyncSocket.send takes")):
+        library.takes(async_socket.AsyncSocket.send, "text")
+    with pytest.raises(AssertionError, match=sentence.format("AsyncSocket.send has no `elsewhere`")):
+        library.says(async_socket.AsyncSocket.send, "elsewhere")
+    with pytest.raises(AssertionError, match=sentence.format("our BoundedAsyncSocket overrides")):
+        library.is_overridden(BoundedAsyncSocket, async_socket.AsyncSocket, "poll")

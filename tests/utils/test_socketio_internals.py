@@ -15,26 +15,22 @@ from socketio import (
     base_manager,
     base_namespace,
     base_server,
-    manager,
-    namespace,
     packet,
-    server,
 )
 from typing_extensions import get_protocol_members
 
 import a2c_smcp
 from a2c_smcp.link.connection import Connection
 from a2c_smcp.packets import SMCPPacket
-from a2c_smcp.server import SMCPNamespace, SyncSMCPNamespace
-from a2c_smcp.server.broadcast import SMCPManager
-from a2c_smcp.utils.socketio_internals import Manager, SocketIOServer
+from a2c_smcp.server.basement import BasementNamespace
+from a2c_smcp.utils.socketio_internals import Manager, RoomManager, SocketIOServer
 from tests.undocumented import Library
 
 library = Library("python-socketio", "a2c_smcp.utils.socketio_internals")
 
 
 def servers() -> list[Any]:
-    return [socketio.AsyncServer(async_mode="asgi"), socketio.Server(async_mode="threading")]
+    return [socketio.AsyncServer(async_mode="asgi")]
 
 
 def test_packets_are_where_they_were() -> None:
@@ -61,10 +57,8 @@ def test_a_manager_answers_as_we_ask_it() -> None:
         library.takes(method, "sid", "namespace")
     library.takes(each.sid_from_eio_sid, "eio_sid", "namespace")
     library.takes(each.get_namespaces)
-    library.takes(each.get_participants, "namespace", "room")
     library.takes(each.basic_enter_room, "sid", "namespace", "room", "eio_sid")
     library.takes(each.basic_leave_room, "sid", "namespace", "room")
-    library.takes(async_manager.AsyncManager.emit, "event", "data", "namespace", "room", "skip_sid", "callback", "to")
     library.says(async_manager.AsyncManager.enter_room, "self.basic_enter_room(")
     library.takes(each.basic_disconnect, "sid", "namespace")
     library.says(each.basic_disconnect, "self.basic_leave_room(", "del self.callbacks[sid]")
@@ -83,7 +77,7 @@ class Unsearchable(dict[Any, Any]):
 
 
 async def test_the_end_of_a_session_looks_at_its_own_rooms_only_and_leaves_nothing() -> None:
-    sio = socketio.AsyncServer(async_mode="asgi", client_manager=SMCPManager())
+    sio = socketio.AsyncServer(async_mode="asgi", client_manager=RoomManager())
     manager = sio.manager
     sids = [await manager.connect(f"connection-{number}", "/smcp") for number in range(20)]
     for number, sid in enumerate(sids):
@@ -98,23 +92,14 @@ async def test_the_end_of_a_session_looks_at_its_own_rooms_only_and_leaves_nothi
     assert not manager.pending_connect and not manager.pending_disconnect
 
 
-def test_a_manager_keeps_the_counter_of_a_sessions_acks_where_that_of_ack_0_would_be() -> None:
-    library.says(base_manager.BaseManager._generate_ack_id, "self.callbacks[sid] = {0: itertools.count(1)}")
-    library.says(base_manager.BaseManager._generate_ack_id, "id = next(self.callbacks[sid][0])")
-    for each in (async_manager.AsyncManager, manager.Manager):
-        library.says(each.trigger_callback, "callback = self.callbacks[sid][id]", "del self.callbacks[sid][id]")
-
-
 def test_a_namespace_is_told_its_server_and_its_events_may_be_awaited() -> None:
     library.takes(base_namespace.BaseServerNamespace._set_server, "server")
     library.says(base_server.BaseServer.register_namespace, "namespace_handler._set_server(self)")
-    # One method of ours serves both: what it returns is awaited by the one, and used by the other.
     library.says(async_server.AsyncServer._trigger_event, "return await handler.trigger_event(event, *args)")
-    library.says(server.Server._trigger_event, "return handler.trigger_event(event, *args)")
 
 
 def test_a_server_knows_which_connections_are_open() -> None:
-    for each in (async_server.AsyncServer, server.Server):
+    for each in (async_server.AsyncServer,):
         library.says(each._handle_eio_connect, "self.environ[eio_sid] = environ")
         library.says(each._handle_eio_disconnect, "del self.environ[eio_sid]")
 
@@ -135,9 +120,8 @@ def test_a_client_has_what_we_use_of_it() -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs", "names"),
     [
-        (SMCPNamespace, async_namespace.AsyncNamespace, ["trigger_event", "_set_server"]),
-        (SyncSMCPNamespace, namespace.Namespace, ["trigger_event", "_set_server"]),
-        (SMCPManager, async_manager.AsyncManager, ["basic_disconnect", "basic_enter_room", "basic_leave_room", "emit"]),
+        (BasementNamespace, async_namespace.AsyncNamespace, ["trigger_event", "_set_server"]),
+        (RoomManager, async_manager.AsyncManager, ["basic_disconnect", "basic_enter_room", "basic_leave_room"]),
         (SMCPPacket, packet.Packet, ["add_attachment", "decode", "json", "uses_binary_events"]),
         (Connection, async_client.AsyncClient, ["_engineio_client_class", "_handle_ack", "_handle_event"]),
     ],
@@ -155,7 +139,6 @@ ROOMS = {
     "uvicorn.protocols.http": "web/guarded_http.py",
     "uvicorn.protocols.websockets": "server/guarded_websocket.py",
     "websockets": "server/guarded_websocket.py",
-    "simple_websocket": "server/simple_websocket_internals.py",
 }
 
 

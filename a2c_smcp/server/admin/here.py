@@ -24,11 +24,10 @@ from a2c_smcp.server.admin.rows import (
     TopView,
     member_order,
 )
-from a2c_smcp.server.base_namespace import Client
 from a2c_smcp.server.call_tally import Tally
-from a2c_smcp.server.namespace import SMCPNamespace
+from a2c_smcp.server.clients import Client
 from a2c_smcp.server.offices import Grant
-from a2c_smcp.server.sockets import queued_bytes
+from a2c_smcp.server.switchboard import Switchboard
 from a2c_smcp.utils.text import printable
 
 __all__ = ["Controls", "OperatorKeys", "ProcessAdmin"]
@@ -72,8 +71,8 @@ class Controls:
 class ProcessAdmin:
     """The operations on one process. Raises `SMCPError` for an operation that cannot be done."""
 
-    def __init__(self, namespace: SMCPNamespace, controls: Controls) -> None:
-        self._namespace = namespace
+    def __init__(self, switchboard: Switchboard, controls: Controls) -> None:
+        self._switchboard = switchboard
         self._controls = controls
         self._host = f"{socket.gethostname()}:{os.getpid()}"
         self._since = time.time()
@@ -93,7 +92,7 @@ class ProcessAdmin:
     @property
     def process(self) -> str:
         """The name of this process. In a cluster it is the one that the others know."""
-        return str(getattr(self._namespace.registry, "process", "")) or self._host
+        return str(getattr(self._switchboard.registry, "process", "")) or self._host
 
     async def do(self, operation: str, given: Mapping[str, Any]) -> Any:
         """Do one operation here. The arguments are what `requests` has checked."""
@@ -138,7 +137,7 @@ class ProcessAdmin:
         names = nsmallest(limit + 1, found)
         now = time.monotonic()
         for name in names:
-            _count(found[name], self._namespace.tally.office(name), now)
+            _count(found[name], self._switchboard.tally.office(name), now)
         rows = [found[name] for name in names[:limit]]
         return {"offices": rows, "next": names[limit - 1] if len(names) > limit else None}
 
@@ -146,7 +145,7 @@ class ProcessAdmin:
         return [self._process_row()]
 
     async def _top(self, given: Mapping[str, Any]) -> TopView:
-        now, tally = time.monotonic(), self._namespace.tally
+        now, tally = time.monotonic(), self._switchboard.tally
         offices = []
         for name, counted in tally.busiest_offices(SHOWN_AT_TOP, now):
             row = _office_row(name)
@@ -167,7 +166,7 @@ class ProcessAdmin:
         ]
         queues: list[tuple[int, Client]] = []
         for clients in self._slices():
-            waiting = ((self._queued(client), client) for client in clients)
+            waiting = ((client.line.queued_bytes, client) for client in clients)
             queues = nlargest(SHOWN_AT_TOP, [*queues, *waiting], key=lambda pair: pair[0])
             await asyncio.sleep(0)
         rows = [self._row(client) for queued, client in queues if queued]
@@ -210,7 +209,7 @@ class ProcessAdmin:
     # --- acting
 
     async def _kick(self, given: Mapping[str, Any]) -> int:
-        return int(await self._namespace.kick(given["session"]))
+        return int(self._switchboard.kick(given["session"]))
 
     async def _drain(self, given: Mapping[str, Any]) -> bool:
         if given.get("process") not in (None, self.process, self._host):
@@ -234,19 +233,15 @@ class ProcessAdmin:
 
     def _slices(self) -> Iterator[list[Client]]:
         """All sessions, in parts. Wait a turn of the loop after each part."""
-        clients = list(self._namespace.clients)
+        clients = list(self._switchboard.clients)
         return (clients[start : start + _SLICE] for start in range(0, len(clients), _SLICE))
 
     def _order(self, client: Client) -> list[str]:
         record = client.record
         return [record.office, record.role or "", record.name, self.process, client.sid]
 
-    def _queued(self, client: Client) -> int:
-        socket = self._namespace.socket(client.sid)
-        return 0 if socket is None else socket.outbox.queued_bytes
-
     def _row(self, client: Client) -> MemberRow:
-        record, socket = client.record, self._namespace.socket(client.sid)
+        record, line = client.record, client.line
         return {
             "session": client.sid,
             "office": record.office,
@@ -261,14 +256,14 @@ class ProcessAdmin:
             "host": self._host,
             "since": round(record.since, 3),
             "calls": record.calls,
-            "received": 0 if socket is None else socket.received_bytes,
-            "sent": 0 if socket is None else socket.outbox.sent_bytes,
-            "queued": 0 if socket is None else socket.outbox.queued_bytes,
+            "received": line.received_bytes,
+            "sent": line.sent_bytes,
+            "queued": line.queued_bytes,
         }
 
     def _process_row(self) -> ProcessRow:
-        namespace = self._namespace
-        counts = namespace.registry.counts()
+        switchboard = self._switchboard
+        counts = switchboard.registry.counts()
         return {
             "process": self.process,
             "host": self._host,
@@ -277,8 +272,8 @@ class ProcessAdmin:
             "ready": self._controls.ready() or "ready",
             "sessions": counts.sessions,
             "offices": counts.offices,
-            "pending": namespace.pending_relays,
-            "queued": sum(queued_bytes(namespace.server)),
+            "pending": switchboard.pending_relays,
+            "queued": sum(switchboard.queued_bytes()),
             "lag": round(self._controls.lag(), 4),
         }
 

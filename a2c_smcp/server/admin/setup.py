@@ -12,7 +12,7 @@ from a2c_smcp.server.admin.here import OperatorKeys
 from a2c_smcp.server.admin.listening import AdminDoor, default_socket, local_door, port_door
 from a2c_smcp.server.admin.surface import AdminGuard, AdminSurface
 from a2c_smcp.server.key_sources import ServerKeys
-from a2c_smcp.server.namespace import SMCPNamespace
+from a2c_smcp.server.switchboard import Switchboard
 from a2c_smcp.web.hosts import is_loopback
 
 __all__ = ["NO_SOCKET", "AdminOptions", "AdminProblem", "admin_doors", "operator_keys"]
@@ -56,12 +56,12 @@ class AdminOptions:
             )
 
 
-def operator_keys(keys: ServerKeys, namespace: SMCPNamespace) -> OperatorKeys:
+def operator_keys(keys: ServerKeys, switchboard: Switchboard) -> OperatorKeys:
     """What operators may do with the keys of a server."""
 
     async def revoke(fingerprints: Collection[str]) -> None:
         keys.door.revoke(fingerprints)
-        ended = await namespace.check_grants(keys.door.current)
+        ended = await switchboard.check_grants(keys.door.current)
         logger.warning("an operator has revoked the key %s; %d sessions ended", ", ".join(fingerprints), ended)
 
     return OperatorKeys(keys.listed, revoke)

@@ -170,7 +170,7 @@ class IncomingRequests:
 def _answered(ask: AskFrame, answer: Answer | None) -> tuple[ReplyFrame, bytes]:
     if answer is None:
         return ReplyFrame(ask.id, 0, answered=False), b""
-    text = from_text(answer.encoded.text)
+    text = from_text(answer.text)
     return ReplyFrame(ask.id, len(text), is_error=answer.error is not None), text
 
 

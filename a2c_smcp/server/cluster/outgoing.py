@@ -36,7 +36,7 @@ from a2c_smcp.server.cluster.clock import now as elapsed
 from a2c_smcp.server.cluster.line import ProcessLine
 from a2c_smcp.server.envelopes import Answer, read_answer
 from a2c_smcp.utils.text import req_id_in_log
-from a2c_smcp.wire import Encoded, codec
+from a2c_smcp.wire import codec
 
 __all__ = ["OutgoingRequests", "fail", "lost"]
 
@@ -279,7 +279,7 @@ class OutgoingRequests:
             self._met.cancel()
 
 
-def fail(answer: "asyncio.Future[Answer | None]", error: SMCPError) -> None:
+def fail(answer: "asyncio.Future[Answer | None]", error: Exception) -> None:
     """Fail a wait, if it has not ended."""
     if not answer.done():
         answer.set_exception(error)
@@ -294,7 +294,7 @@ def _read(reply: ReplyFrame, text: bytes) -> Answer | None:
         raise error_from_payload(codec.loads(text)) or InternalError("another server process failed")
     if reply.is_error:
         return read_answer(f"[{to_text(text)}]")
-    return Answer(Encoded(to_text(text)))
+    return Answer(to_text(text))
 
 
 def _gone() -> NotFoundError:

@@ -7,7 +7,7 @@ from typing import Final, Self
 
 from a2c_smcp.server.auth import AuthenticationProvider
 from a2c_smcp.server.cluster import tuning
-from a2c_smcp.server.cluster.cluster_namespace import ClusterNamespace
+from a2c_smcp.server.cluster.cluster_switchboard import ClusterSwitchboard
 from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.nats_bus import NatsBus
 from a2c_smcp.server.cluster.options import ClusterOptions
@@ -32,7 +32,7 @@ _UNSIGNED: Final = (
 
 
 class ClusterTie:
-    """Call `namespace`, then enter it with `async with`: it joins the other processes as soon as NATS lets it."""
+    """Call `switchboard`, then enter it with `async with`: it joins the other processes as soon as NATS lets it."""
 
     def __init__(self, options: ClusterOptions) -> None:
         self.connection = NatsConnection(options)
@@ -66,8 +66,8 @@ class ClusterTie:
         assert self.bus is not None
         self.bus.orders.obey = carry_out
 
-    def namespace(self, auth: AuthenticationProvider, limits: Limits, metrics: Metrics) -> ClusterNamespace:
-        """The namespace of this process. The metrics show the age of its lease, and what crosses the bus."""
+    def switchboard(self, auth: AuthenticationProvider, limits: Limits, metrics: Metrics) -> ClusterSwitchboard:
+        """The switchboard of this process. The metrics show the age of its lease, and what crosses the bus."""
         metrics.gauge("a2c_processes", "Server processes that know each other.", lambda: len(self.registry.processes))
         metrics.gauge("a2c_lease_age_seconds", "Time since the last renewal.", lambda: self.registry.lease_age)
         metrics.gauge("a2c_nats_connected", "Whether NATS is in reach: 1 or 0.", lambda: self.connection.is_connected)
@@ -81,4 +81,4 @@ class ClusterTie:
             longest_way=options.lease + tuning.TIMES.remembered_for_cuts,
         )
         self.bus = NatsBus(self.connection, self.registry, options.prefix, metrics, seal)
-        return ClusterNamespace(auth, registry=self.registry, bus=self.bus, limits=limits, observer=metrics)
+        return ClusterSwitchboard(auth, registry=self.registry, bus=self.bus, limits=limits, observer=metrics)

@@ -27,11 +27,12 @@ from a2c_smcp.server.admin.client import AdminClient
 from a2c_smcp.server.admin.here import Controls, ProcessAdmin
 from a2c_smcp.server.admin.listening import local_door
 from a2c_smcp.server.admin.setup import AdminOptions, AdminProblem
-from a2c_smcp.server.base_namespace import Client
+from a2c_smcp.server.clients import Client
 from a2c_smcp.server.key_sources import KeySources
-from a2c_smcp.server.namespace import SMCPNamespace
+from a2c_smcp.server.mounted import MountedLine
 from a2c_smcp.server.offices import Grant
 from a2c_smcp.server.session_record import SessionRecord
+from a2c_smcp.server.switchboard import Switchboard
 from tests.forked import A2C, shared
 from tests.server.admin.servers import ADMIN_KEY, Attended, attended
 from tests.server.conftest import MakePeer
@@ -312,15 +313,12 @@ def test_a_port_that_is_not_safe_is_refused(options: AdminOptions) -> None:
 
 
 async def test_ten_thousand_members_come_in_pages_and_hold_nobody_up() -> None:
-    class Crowd(SMCPNamespace):
-        def socket(self, sid: str) -> None:
-            return None
-
-    namespace = Crowd(None)  # type: ignore[arg-type]
+    switchboard = Switchboard(None)  # type: ignore[arg-type]
     for number in range(10_000):
         record = SessionRecord(Grant(), "127.0.0.1", "", 0.0, f"office-{number % 100:03}", "computer", f"c{number:05}")
-        namespace._clients[str(number)] = Client(str(number), None, record)  # type: ignore[assignment]
-    admin = ProcessAdmin(namespace, Controls())
+        line = MountedLine(str(number), "127.0.0.1", switchboard.admission)
+        switchboard._clients[str(number)] = Client(line, None, record)
+    admin = ProcessAdmin(switchboard, Controls())
     turns = 0
 
     async def count() -> None:

@@ -15,7 +15,6 @@ from a2c_smcp.server.cluster.seal import FrameSeal
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.offices import Member
-from a2c_smcp.wire import Encoded
 
 __all__ = ["ASKED", "ASKER", "TARGET", "Shell", "Side", "request", "text_of"]
 
@@ -86,7 +85,7 @@ class Shell:
         self.withdrawn: list[str] = []
 
     async def echo(self, remote: RemoteRequest, _: Any) -> Answer | None:
-        return Answer(Encoded(remote.message.take_body()))
+        return Answer(remote.message.take_body())
 
     async def never(self, _: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> Answer | None:
         return await answer
@@ -142,4 +141,4 @@ def request(body: str = "[1]", req_id: str = "1", **more: Any) -> RemoteRequest:
 
 def text_of(answer: Answer | None) -> str:
     assert answer is not None
-    return answer.encoded.text
+    return answer.text

@@ -182,7 +182,7 @@ async def test_what_one_session_says_is_left_out_where_too_much_of_it_waits(
     agent, peer = await pair(two, make_peer, office, computer)
     listing = await agent.call("server:list_room", {"agent": "a", "req_id": "1", "office_id": office})
     [sid] = [session["sid"] for session in listing["sessions"] if session["role"] == "agent"]
-    waiting = two.other.sio.manager._waiting_of
+    waiting = two.other.namespace.rooms._waiting_of
     waiting[sid] = 5000
     assert await agent.call("server:tool_call_cancel", {"agent": "a", "req_id": "left out"}) == {}
     await eventually(lambda: "left out notify:tool_call_cancel" in caplog.text)

@@ -16,7 +16,6 @@ from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.bus import RemoteRequest
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
-from a2c_smcp.wire import Encoded
 from tests.nats_server import NatsServer, running_nats
 from tests.server.cluster.sides import ASKED, ASKER, Side, text_of
 from tests.server.harness import eventually
@@ -206,7 +205,7 @@ async def test_an_answer_outlives_a_restart_of_nats(tmp_path: Path, prefix: str)
 
             async def later(remote: RemoteRequest, _: Any) -> Answer | None:
                 await release.wait()
-                return Answer(Encoded("{}"))
+                return Answer("{}")
 
             asked.shell.answers = later
             call = asyncio.create_task(asker.ask())

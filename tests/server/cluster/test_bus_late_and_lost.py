@@ -14,7 +14,6 @@ from a2c_smcp.server.cluster.bus_frames import CreditFrame, NoticeFrame, PingFra
 from a2c_smcp.server.cluster.post import ChunkWindow
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
-from a2c_smcp.wire import Encoded
 from tests.nats_server import running_nats
 from tests.server.cluster.sides import ASKED, ASKER, Side, text_of
 from tests.server.harness import eventually
@@ -49,7 +48,7 @@ async def test_a_message_that_nats_does_not_take_holds_up_no_other(tmp_path: Pat
         async with Side(ASKED, nats.url, prefix).open() as asked, Side(ASKER, nats.url, prefix).open() as asker:
 
             async def at_length(remote: RemoteRequest, _: Any) -> Answer | None:
-                return Answer(Encoded(f'"{"x" * 60_000}"'))
+                return Answer(f'"{"x" * 60_000}"')
 
             asked.shell.answers = at_length
             with pytest.raises(InternalError, match="lost"):
@@ -144,7 +143,7 @@ async def test_a_large_text_whose_chunks_are_never_said_to_have_arrived_is_given
     asker: Side, asked: Side, monkeypatch: pytest.MonkeyPatch, direction: str
 ) -> None:
     async def at_length(remote: RemoteRequest, _: Any) -> Answer | None:
-        return Answer(Encoded(f'"{"x" * 2_000_000}"'))
+        return Answer(f'"{"x" * 2_000_000}"')
 
     monkeypatch.setattr(tuning, "TIMES", replace(tuning.TIMES, chunk=5.0))
     await asker.ask()

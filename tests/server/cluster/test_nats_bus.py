@@ -12,7 +12,6 @@ from a2c_smcp.server.cluster.post import Post
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
 from a2c_smcp.smcp import QUESTION_NOTIFICATION, TOOL_PROGRESS_NOTIFICATION
-from a2c_smcp.wire import Encoded
 from tests.server.cluster.sides import ASKED, ASKER, TARGET, Side, text_of
 from tests.server.harness import eventually
 
@@ -48,7 +47,7 @@ async def test_an_error_of_a_computer_is_an_answer_and_an_error_of_its_process_i
 
     async def fails(remote: RemoteRequest, _: Any) -> Answer | None:
         if remote.message.request["req_id"] == "computer":
-            return Answer(Encoded(error), NotFoundError("no such document"))
+            return Answer(error, NotFoundError("no such document"))
         if remote.message.request["req_id"] == "none":
             return None
         if remote.message.request["req_id"] == "fault":
@@ -204,7 +203,7 @@ async def test_progress_and_questions_come_back_to_the_one_who_asked(asker: Side
         assert remote.pass_on is not None
         assert remote.pass_on(TOOL_PROGRESS_NOTIFICATION, '{"progress":1}')
         assert remote.pass_on(QUESTION_NOTIFICATION, '{"question_id":"q"}')
-        return Answer(Encoded("{}"))
+        return Answer("{}")
 
     asked.shell.answers = reports
     heard: list[tuple[str, str]] = []

@@ -29,7 +29,7 @@ async def test_what_is_not_protected_is_said_in_one_line(
     said: str | None,
 ) -> None:
     tie = ClusterTie(ClusterOptions((nats.url,), prefix=prefix, keys=keys, accept_unsigned=accept_unsigned))
-    tie.namespace(OpenAuthentication(), Limits(), Metrics(tie.registry))
+    tie.switchboard(OpenAuthentication(), Limits(), Metrics(tie.registry))
     async with tie:
         pass
     lines = [record.getMessage() for record in caplog.records if record.name == "a2c_smcp.server.cluster.tie"]

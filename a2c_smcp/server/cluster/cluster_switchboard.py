@@ -1,39 +1,37 @@
-"""The asyncio shell of a process that shares its offices with others: it asks and tells them, and works for them."""
+"""The switchboard of a process that shares its offices with others: it asks and tells them, and works for them."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from a2c_smcp.errors import ForbiddenError, InternalError, NotInRoomError, SMCPError
 from a2c_smcp.server import offices
 from a2c_smcp.server.boundary import log_refusal, notice_of
-from a2c_smcp.server.broadcast import SMCPManager
 from a2c_smcp.server.cluster.bus import RemoteRequest
-from a2c_smcp.server.effects import Broadcast, RoomChange, room_of
+from a2c_smcp.server.cluster.outgoing import fail
+from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer, Message
-from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.offices import Member, MemberChange
-from a2c_smcp.server.outbox import NoticePacket
 from a2c_smcp.server.own_fields import without_foreign_stamp
+from a2c_smcp.server.port import LOST_PLACE, Notice
 from a2c_smcp.server.relay_spans import sent_across, taken_across
-from a2c_smcp.server.relays import PassOn
-from a2c_smcp.server.socket_bounds import LOST_PLACE
+from a2c_smcp.server.relays import PassOn, RelayAsk, TellEnd
+from a2c_smcp.server.switchboard import Switchboard, do_later
 from a2c_smcp.smcp import TOOL_CALL_EVENT
-from a2c_smcp.utils.socketio_internals import is_connected, socket_of
 
 if TYPE_CHECKING:
     from a2c_smcp.server.cluster.nats_bus import NatsBus
     from a2c_smcp.server.cluster.registry import ClusterRegistry
 
-__all__ = ["ClusterNamespace"]
+__all__ = ["ClusterSwitchboard"]
 
 #: Seconds for which this process waits longer than the process that it asks. So the answer of that process comes first.
 _GRACE: Final = 1.0
 
 
-class ClusterNamespace(SMCPNamespace):
-    """An `SMCPNamespace` that reaches the computers of other processes over the bus.
+class ClusterSwitchboard(Switchboard):
+    """A `Switchboard` that reaches the computers of other processes over the bus.
 
     It is the `RegistryListener` of its registry and the `BusInbox` of its bus.
     """
@@ -48,33 +46,35 @@ class ClusterNamespace(SMCPNamespace):
 
     # --- what this process asks of others, and tells them
 
-    async def _announce(self, notice: Broadcast) -> None:
-        self._bus.publish(notice, await self._tell(notice))
+    def _announce(self, notice: Broadcast) -> None:
+        self._bus.publish(notice, self._tell(notice))
 
-    async def _ask(
-        self,
-        caller: str,
-        target: Member,
-        message: Message,
-        future: "asyncio.Future[Answer | None]",
-        pass_on: PassOn | None = None,
-    ) -> Answer | None:
+    def _put_through(
+        self, caller: str, target: Member, message: Message, end: TellEnd, pass_on: PassOn | None = None
+    ) -> RelayAsk:
         if target.process == self.registry.process:
-            return await super()._ask(caller, target, message, future, pass_on)
-        return await self._ask_elsewhere(caller, target, message, future)
+            return self._ask(caller, target, message, end, pass_on)
+        answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+        ask = self._file(caller, target, message, partial(_settle, answer), grace=_GRACE)
+        seconds = self.limits.deadline(ask.waiter.event, message.request.get("timeout")) + _GRACE
+        remote = RemoteRequest(caller, target, message, partial(self._mention, ask), seconds)
+        do_later(self._serving, self._ask_elsewhere(ask, remote, answer, end))
+        return ask
 
     async def _ask_elsewhere(
-        self, caller: str, target: Member, message: Message, future: "asyncio.Future[Answer | None]"
-    ) -> Answer | None:
-        with self._waiting(caller, target, message, future, _GRACE) as (ask, _):
-            seconds = self.limits.deadline(ask.waiter.event, message.request.get("timeout")) + _GRACE
-            remote = RemoteRequest(caller, target, message, partial(self._mention, ask), seconds)
-            try:
-                with sent_across(message, target.process):
-                    await self._bus.ask(remote, future)
-                return await future
-            finally:
-                self._bus.forget(remote)
+        self, ask: RelayAsk, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]", end: TellEnd
+    ) -> None:
+        try:
+            with sent_across(remote.message, remote.target.process):
+                await self._bus.ask(remote, answer)
+            answered, error = await answer, None
+        except Exception as failure:
+            # The boundary: the caller gets an answer in any case.
+            answered, error = None, failure
+        finally:
+            self._bus.forget(remote)
+            self._end(ask)
+        end(answered, error)
 
     # --- what other processes ask of this one, and tell it: the inbox of the bus
 
@@ -85,14 +85,18 @@ class ClusterNamespace(SMCPNamespace):
             with taken_across(message, self.registry.process):
                 self._check_are_here(remote)
                 message.body = without_foreign_stamp(message.take_body())
-                return await super()._ask(remote.caller, remote.target, message, answer, remote.pass_on)
+                ask = self._ask(remote.caller, remote.target, message, partial(_settle, answer), remote.pass_on)
+                try:
+                    return await answer
+                finally:
+                    self._end(ask)
         except NotInRoomError:
             # The caller has gone, or its process has. A computer that did not get the call ignores the cancellation.
             if message.event == TOOL_CALL_EVENT and remote.target.sid in self._clients:
-                await self._cancel(remote.target.sid, {"agent": request["agent"], "req_id": request["req_id"]})
+                self._cancel(remote.target.sid, {"agent": request["agent"], "req_id": request["req_id"]})
             raise
         except SMCPError as error:
-            peer = self._peer_in_log(remote.caller)
+            peer = self._peer_in_log(self._clients.get(remote.caller))
             fields = {"session": remote.caller, "office": remote.target.office_id}
             log_refusal(self.admission.session_log, peer, message, remote.caller, error, fields)
             raise
@@ -112,16 +116,15 @@ class ClusterNamespace(SMCPNamespace):
         """Tell the members of this process what a member of another process has announced."""
         sender = notice.skip_sid
         if notice.agent_only:
-            self._tell_agent(self.registry.seat(notice.office_id), notice, text)
+            self._tell_agent(notice, text)
             return
-        if self._rooms.is_behind(sender):
+        if self.rooms.is_behind(sender):
             # The sender's process refuses announcements by the state of its own rooms: it does not know ours.
             self.admission.session_log.warn(
-                self._peer_in_log(sender), "left out %s of %s: too much of it waits", notice.event, sender
+                self._peer_in_log(None), "left out %s of %s: too much of it waits", notice.event, sender
             )
             return
-        packet = NoticePacket(text, sender, notice.event, collapses=notice.collapses)
-        self._rooms.broadcast(self.namespace, room_of(notice.office_id), packet)
+        self.rooms.tell(notice.office_id, Notice(text, sender, notice.event, collapses=notice.collapses))
 
     # --- what becomes of the membership: the listener of the registry
 
@@ -137,8 +140,7 @@ class ClusterNamespace(SMCPNamespace):
 
     def lost(self, sid: str) -> None:
         """Close the connection of a session that is not a member any more."""
-        if (socket := socket_of(self.server, self.namespace, sid)) is not None:
-            self.server.start_background_task(socket.cut_off, LOST_PLACE)
+        self.kick(sid, LOST_PLACE)
 
     def changed(self, changes: Sequence[MemberChange]) -> None:
         """Perform what follows from changes in any process: rooms, notices, calls that end."""
@@ -150,7 +152,7 @@ class ClusterNamespace(SMCPNamespace):
             if before is not None and before.sid != member.sid and before.process == self.registry.process:
                 self._retire(before)
             if member.process == self.registry.process:
-                self._change_rooms(rooms)
+                self._perform(rooms, ())
             elif change.left_office:
                 # The member of another process has left. End its requests to computers of this process, and the
                 # requests of this process to it. The other shell ends its own.
@@ -160,18 +162,12 @@ class ClusterNamespace(SMCPNamespace):
                 # When a process ends, thousands of members may go at once, most of them from offices without members
                 # here.
                 if not self._draining and self.registry.process in self.registry.holders(notice.office_id):
-                    packet = notice_of(self.namespace, notice)
-                    self._rooms.broadcast(self.namespace, room_of(notice.office_id), packet)
+                    self.rooms.tell(notice.office_id, notice_of(self.namespace, notice))
 
-    def _change_rooms(self, rooms: Iterable[RoomChange]) -> None:
-        for change in rooms:
-            # A session that has gone meanwhile is in no room.
-            if is_connected(self.server, self.namespace, change.sid):
-                act = self._rooms.enter if change.enters else self._rooms.leave
-                act(change.sid, self.namespace, room_of(change.office_id))
 
-    @property
-    def _rooms(self) -> SMCPManager:
-        manager = self.server.manager
-        assert isinstance(manager, SMCPManager), "create the server with server_options()"
-        return manager
+def _settle(answer: "asyncio.Future[Answer | None]", answered: Answer | None, error: Exception | None) -> None:
+    """A relay has ended; the future may have ended before."""
+    if error is not None:
+        fail(answer, error)
+    elif not answer.done():
+        answer.set_result(answered)
