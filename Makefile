@@ -41,7 +41,7 @@ help:
 	@echo "make bench-docs  collect foreign documents, and measure how much of them is read"
 	@echo "make races   two people, two tabs and a rules file, a thousand times"
 	@echo "make chaos   eight minutes of kills, cuts, pauses and restarts; SEED= picks others"
-	@echo "make fuzz    twenty thousand hostile frames, 7,500 conversations over HTTP; SEED= picks others"
+	@echo "make fuzz    ten thousand hostile frames, 7,500 conversations over HTTP; SEED= picks others"
 	@echo "make clean   forget the virtual environments and the built pages"
 
 # A stamp in each environment: a second run does not install again. What the tour needs, without any extra:

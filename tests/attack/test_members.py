@@ -24,7 +24,11 @@ DEADLINE = 60
 MOST_KEPT = 20_000
 
 
-@pytest.fixture(scope="module", params=["async", "threaded"])
+#: For the rules of offices. Connections of a threaded server are python-socketio's, with its bounds.
+BOTH = pytest.mark.parametrize("scene", ["async", "threaded"], indirect=True)
+
+
+@pytest.fixture(scope="module", params=["async"])
 def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Target, Pair]]:
     folder = tmp_path_factory.mktemp("members")
     with target(folder, request.param, api_key=KEY) as server, honest_pair(server) as pair:
@@ -142,6 +146,7 @@ def rss(server: Target) -> int:
 # --- D3
 
 
+@BOTH
 def test_names_that_are_nested_deeply_are_answered_and_printed_nowhere(scene: tuple[Target, Pair]) -> None:
     server, pair = scene
     before = len(server.log)
@@ -177,7 +182,6 @@ def test_calls_that_nobody_answers_cost_no_memory(scene: tuple[Target, Pair]) ->
         before = rss(server)
         attack()
         pair.unharmed_by(attack, times=50)
-        # The allocator of a threaded server keeps what the few threads of a connection once had, and nothing of a call.
         assert rss(server) - before < 250
         assert agent.in_room(office) == {"a", "sink"}
 
@@ -215,12 +219,10 @@ def test_calls_that_do_not_fit_are_refused_and_a_slow_computer_stays(scene: tupl
 # --- D11
 
 
-def test_a_computer_that_announces_without_end_is_noticed_by_nobody_elsewhere(
-    scene: tuple[Target, Pair], request: pytest.FixtureRequest
-) -> None:
+def test_a_computer_that_announces_without_end_is_noticed_by_nobody_elsewhere(scene: tuple[Target, Pair]) -> None:
     server, pair = scene
     office = "office-d11"
-    times = 6000 if "async" in request.node.name else 1000
+    times = 6000
     with ExitStack() as exits:
         members = [exits.enter_context(member(server, "computer", f"m{n}", office)) for n in range(60)]
         before = rss(server)
@@ -253,11 +255,11 @@ def report(number: int, **more: Any) -> str:
 
 @pytest.mark.parametrize("req_id", ["1", "2"], ids=["pending", "not-pending"])
 def test_a_computer_that_reports_without_end_is_noticed_by_nobody_elsewhere(
-    scene: tuple[Target, Pair], req_id: str, request: pytest.FixtureRequest
+    scene: tuple[Target, Pair], req_id: str
 ) -> None:
     server, pair = scene
     office = f"office-loud-{req_id}"
-    times = 20_000 if "async" in request.node.name else 5000
+    times = 20_000
     logged = len(server.log)
     with member(server, "agent", "a", office) as agent, member(server, "computer", "loud", office) as loud:
         asked = agent.emit("client:tool_call", call_with_progress("loud"))

@@ -24,11 +24,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="which frames (default: 1)")
     arguments = parser.parse_args()
     problems = []
-    for kind in ("async", "threaded"):
-        with tempfile.TemporaryDirectory() as folder:
-            problems += [
-                f"{kind}: {what}" for what in fuzz(Path(folder), kind, arguments.packets, arguments.seed, print)
-            ]
+    with tempfile.TemporaryDirectory() as folder:
+        problems += [f"server: {what}" for what in fuzz(Path(folder), arguments.packets, arguments.seed, print)]
     for name in SURFACES:
         with tempfile.TemporaryDirectory() as folder:
             found = fuzz_surface(Path(folder), name, arguments.packets // 4, arguments.seed, print)

@@ -61,7 +61,7 @@ class _FrameFuzzer:
         self._target = target
         self._random = random.Random(seed)
         self._say = say
-        self._holdings = Fuzzer(target, "async", seed, say)
+        self._holdings = Fuzzer(target, seed, say)
         self._client = NatsClient()
         self._seal = FrameSeal([_CLUSTER_KEY.encode()])
         self._server = ""

@@ -21,7 +21,7 @@ from typing import Any, Final
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.sync.client import ClientConnection, connect
 
-from tests.attack.harness import HERE, Target
+from tests.attack.harness import Target
 from tests.attack.processes import started
 from tests.fuzz.packets import acks, frames, garbage
 
@@ -38,21 +38,17 @@ _ACK: Final = re.compile(r"43/smcp,(\d+)")
 _GAUGE: Final = re.compile("a2c_(members|sessions|offices)")
 
 
-def fuzz(folder: Path, kind: str, packets: int, seed: int, say: Callable[[str], object] = lambda _: None) -> list[str]:
-    """Fire so many frames at a new server of this kind; what is wrong in the end."""
-    command = {
-        "async": [sys.executable, str(Path(__file__).with_name("spied_server.py")), "--port", "0", "--api-key", KEY],
-        "threaded": [sys.executable, str(HERE / "threaded_server.py"), KEY],
-    }[kind]
-    with started(command, folder / f"{kind}.log") as process:
+def fuzz(folder: Path, packets: int, seed: int, say: Callable[[str], object] = lambda _: None) -> list[str]:
+    """Fire so many frames at a new server; what is wrong in the end."""
+    command = [sys.executable, str(Path(__file__).with_name("spied_server.py")), "--port", "0", "--api-key", KEY]
+    with started(command, folder / "server.log") as process:
         url = process.says(r"ready on (http://[\d.]+:\d+)")[1]
-        return Fuzzer(Target(url, process, folder, KEY), kind, seed, say).run(packets)
+        return Fuzzer(Target(url, process, folder, KEY), seed, say).run(packets)
 
 
 class Fuzzer:
-    def __init__(self, target: Target, kind: str, seed: int, say: Callable[[str], object]) -> None:
+    def __init__(self, target: Target, seed: int, say: Callable[[str], object]) -> None:
         self._target = target
-        self._kind = kind
         self._random = random.Random(seed)
         self._say = say
         self._next_ack = 1
@@ -84,7 +80,7 @@ class Fuzzer:
         finally:
             stop.set()
             computer.join(_DEADLINE)
-        self._say(f"{self._kind}: {self._sent} frames, {self._answered} answers")
+        self._say(f"{self._sent} frames, {self._answered} answers")
         problems += self._settle(before)
         if len(self._target.log) > MAX_LOG:
             problems.append(f"the log has {len(self._target.log)} characters")
@@ -184,17 +180,16 @@ class Fuzzer:
         return [] if before is None else more
 
     def _holdings(self) -> dict[str, float]:
-        """Gauges, descriptors, and tasks or threads."""
+        """Gauges, descriptors, and tasks."""
         process = self._target.process
         said = len(process.log.read_text(errors="replace"))
         process.signal(signal.SIGUSR1)
         held = {"tasks": float(process.says(r"HOLDS (\d+)", after=said)[1])}
-        if self._kind == "async":
-            with urllib.request.urlopen(f"{self._target.url}/metrics", timeout=_DEADLINE) as response:
-                for line in response.read().decode().splitlines():
-                    if _GAUGE.match(line):
-                        key, _, value = line.rpartition(" ")
-                        held[key] = float(value)
+        with urllib.request.urlopen(f"{self._target.url}/metrics", timeout=_DEADLINE) as response:
+            for line in response.read().decode().splitlines():
+                if _GAUGE.match(line):
+                    key, _, value = line.rpartition(" ")
+                    held[key] = float(value)
         held["descriptors"] = float(len(list(Path(f"/proc/{process.pid}/fd").iterdir())))
         return held
 

@@ -10,9 +10,8 @@ from tests.fuzz.run import fuzz
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kind", ["async", "threaded"])
-def test_every_event_that_decodes_is_answered_and_nothing_is_kept(tmp_path: Path, kind: str) -> None:
-    assert fuzz(tmp_path, kind, 1_000, seed=11) == []
+def test_every_event_that_decodes_is_answered_and_nothing_is_kept(tmp_path: Path) -> None:
+    assert fuzz(tmp_path, 1_000, seed=11) == []
 
 
 @pytest.mark.timeout(300)
