@@ -369,8 +369,8 @@ class Switchboard(Relaying):
                 return self._later(client, ack_id, message, self._authentication(client, message))
             case Kind.ANNOUNCE:
                 self._check_backlog(client.sid)
-                self._announce(offices.announce(self.registry.session(client.sid), row, request))
-                return {}
+                notice = offices.announce(self.registry.session(client.sid), row, request)
+                return self._later(client, ack_id, message, self._announce(notice))
             case Kind.NOTE:
                 head = offices.record_head(self.registry.session(client.sid), row, request)
                 return self._events.record_head(client.sid, client.record, head)
@@ -520,9 +520,10 @@ class Switchboard(Relaying):
 
     # --- notices
 
-    def _announce(self, notice: Broadcast) -> None:
-        """Tell an office what one of its members announces."""
+    def _announce(self, notice: Broadcast) -> Any:
+        """Tell an office what one of its members announces. Returns the reply, or a coroutine that does."""
         self._tell(notice)
+        return {}
 
     def _tell(self, notice: Broadcast) -> str:
         """Tell the members of an office that are connected to this process; returns the text of the packet."""

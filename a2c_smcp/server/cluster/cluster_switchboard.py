@@ -46,8 +46,10 @@ class ClusterSwitchboard(Switchboard):
 
     # --- what this process asks of others, and tells them
 
-    def _announce(self, notice: Broadcast) -> None:
+    async def _announce(self, notice: Broadcast) -> dict[str, Any]:
+        # In a task, as the requests to other processes: it must not overtake a call that its agent has sent before.
         self._bus.publish(notice, self._tell(notice))
+        return {}
 
     def _put_through(
         self, caller: str, target: Member, message: Message, end: TellEnd, pass_on: PassOn | None = None
