@@ -10,6 +10,7 @@ from a2c_smcp.errors import TooManyRequestsError
 from a2c_smcp.server.call_tally import ToolName
 from a2c_smcp.server.envelopes import Message
 from a2c_smcp.server.limits import TokenBucket
+from a2c_smcp.server.offices import Member
 from a2c_smcp.server.port import ClientLine
 from a2c_smcp.server.session_record import SessionRecord
 
@@ -41,8 +42,9 @@ class Client:
     """Its joins and leaves that have the lock or wait for it."""
     expiry: asyncio.TimerHandle | None = None
     """Ends the session when its token ends."""
-    stamp: str | None = None
-    """What computers are told of it, as JSON; `None` if that has to be made anew."""
+    stamp: tuple[Member | None, str] | None = None
+    """What computers are told of it, as JSON, and for which membership that was made; `None` if that must be made anew.
+    """
 
     def __post_init__(self) -> None:
         self.sid = self.line.sid

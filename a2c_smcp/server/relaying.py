@@ -9,7 +9,7 @@ import logging
 import random
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from a2c_smcp.dialects.at_the_server import answer_for, largest_for, refusal_for, stand_in_of
 from a2c_smcp.errors import (
@@ -58,9 +58,6 @@ from a2c_smcp.tracing.switch import TRACING
 from a2c_smcp.utils.log_fields import with_fields
 from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import Encoded, codec, exceeds
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["LATER", "Relaying"]
 
@@ -143,12 +140,7 @@ class Relaying:
         return LATER
 
     def _ask(
-        self,
-        caller: str,
-        target: Member,
-        message: Message,
-        end: TellEnd,
-        pass_on: PassOn | None = None,
+        self, caller: str, target: Member, message: Message, end: TellEnd, pass_on: PassOn | None = None
     ) -> RelayAsk:
         """Send a request to a computer of this process. `pass_on` takes what the call says to its caller, if another
         process has the caller.
@@ -194,13 +186,14 @@ class Relaying:
     def _send(self, ask: RelayAsk, message: Message) -> None:
         relay = ask.waiter
         there = self._clients.get(ask.target)
-        asks = self._clients.get(ask.caller)
-        # The name that the sender has at this moment: it may have another one since it sent the request.
-        stamp = None if asks is None else asks.stamp
-        if stamp is None:
+        # With the name that the sender has at this moment: it may have another one since it sent the request.
+        if (asks := self._clients.get(ask.caller)) is None:
             stamp = codec.dumps(stamp_of(self.registry.asker(ask.caller)))
-            if asks is not None:
-                asks.stamp = stamp
+        else:
+            member = self.registry.session(ask.caller).member
+            if asks.stamp is None or asks.stamp[0] is not member:
+                asks.stamp = member, codec.dumps(stamp_of(self.registry.asker(ask.caller)))
+            stamp = asks.stamp[1]
         if there is None or not there.line.is_open:
             raise offices.computer_gone()
         most = self.limits.max_message

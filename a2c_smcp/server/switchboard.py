@@ -464,7 +464,6 @@ class Switchboard(Relaying):
         else:
             self._events.left(sid, record, "left")
             record.leaves()
-        client.stamp = None
         # The key of the session may have changed while it joined.
         self.registry.regrant(sid, record.grant)
         if record.office and not record.grant.allows(*record.place):
