@@ -94,22 +94,20 @@ class AskTable(Generic[K, W]):
         """File an ask. Raises `TooManyRequestsError` over a bound of its caller, `ValueError` if its id is in use."""
         if ask.id in self._asks:
             raise ValueError(f"request id {ask.id!r} is already in flight")
-        if ask.caller:
-            self._check_bounds(ask)
-            self._weights[ask.caller] = self._weights.get(ask.caller, 0) + ask.weight
-            self._callers.setdefault(ask.caller, {})[ask] = None
+        if caller := ask.caller:
+            most, most_weight = self._bounds.most, self._bounds.most_weight
+            if most is not None and len(self._callers.get(caller, ())) >= most:
+                raise TooManyRequestsError(f"{most} requests are waiting for an answer; wait for some of them")
+            weight = self._weights.get(caller, 0) + ask.weight
+            if most_weight is not None and weight > most_weight:
+                raise TooManyRequestsError("the ids of the requests that are waiting for an answer are too long")
+            self._weights[caller] = weight
+            self._callers.setdefault(caller, {})[ask] = None
         if ask.target:
             self._targets.setdefault(ask.target, {})[ask] = None
         if ask.topic is not None:
             self._topics.setdefault(ask.topic, {})[ask] = None
         self._asks[ask.id] = ask
-
-    def _check_bounds(self, ask: Ask[K, W]) -> None:
-        most, most_weight = self._bounds.most, self._bounds.most_weight
-        if most is not None and len(self._callers.get(ask.caller, ())) >= most:
-            raise TooManyRequestsError(f"{most} requests are waiting for an answer; wait for some of them")
-        if most_weight is not None and self._weights.get(ask.caller, 0) + ask.weight > most_weight:
-            raise TooManyRequestsError("the ids of the requests that are waiting for an answer are too long")
 
     def sent(self, ask_id: K) -> bool:
         """Note that an ask is being sent. Returns `False` if it has ended, and so must not be sent."""

@@ -7,11 +7,10 @@ from typing import Any, Protocol
 
 from a2c_smcp.errors import BadRequestError, InternalError, NotFoundError, SMCPError
 from a2c_smcp.packet_text import encode_event
-from a2c_smcp.relay.asks import Ask
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Message
 from a2c_smcp.server.port import Notice
-from a2c_smcp.server.relays import Relay, RelayAsk, TellEnd
+from a2c_smcp.server.relays import Relay
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, req_id_in_log
@@ -26,7 +25,6 @@ __all__ = [
     "notice_of",
     "outcome_of",
     "refusal",
-    "relay_of",
     "unanswered",
 ]
 
@@ -111,16 +109,6 @@ def log_passed_on(
 def unanswered(event: str) -> InternalError:
     """The error for an ack of a computer without an answer."""
     return InternalError(f"the computer gave no answer to {event}; it may not support it", {"unanswered": event})
-
-
-def relay_of(number: int, caller: str, target: str, message: Message, end: TellEnd) -> RelayAsk:
-    """The record of a request that is about to be sent."""
-    assert message.event is not None
-    agent, req_id = message.request["agent"], message.request["req_id"]
-    relay = Relay(message.event, agent, req_id, message.request["computer"], end)
-    speaks = message.request.get("progress") or message.request.get("questions")
-    topic = (target, agent, req_id) if speaks else None
-    return Ask(number, relay, caller, target, topic, weight=len(agent) + len(req_id))
 
 
 def notice_of(namespace: str, broadcast: Broadcast) -> Notice:

@@ -6,14 +6,15 @@ The shapes are made from the same table of fields by which `wire` validates at t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from a2c_smcp.errors import BadRequestError, SMCPError, error_from_payload
 from a2c_smcp.packet_text import NAME, name_of
 from a2c_smcp.request_fields import REQUEST_FIELDS, RequestField
+from a2c_smcp.server.offices import MAX_ID
 from a2c_smcp.server.own_fields import OWN_FIELDS, RAW_FIELDS, without_own_fields
 from a2c_smcp.smcp import EVENTS, QUESTION_EVENT, TOOL_CALL_EVENT, Event, Kind
 from a2c_smcp.tracing.switch import TRACING
@@ -59,7 +60,7 @@ class Message:
     """The JSON of a relay or a question, to be passed on. `take_body` gives it away, so that its memory is free once it
     is sent."""
     row: Event | None = None
-    """The row of an event that was accepted."""
+    """Its row, if all of it was accepted in one go: then its ids are not too long either."""
 
     def take_body(self) -> str:
         body, self.body = self.body, None
@@ -95,7 +96,7 @@ def read_message(body: str, max_timeout: int = DEFAULT_MAX_TIMEOUT) -> Message:
 
 
 def _accepted(shape: "_Shape", request: dict[str, Any], body: str) -> Message:
-    return Message(shape.row.name, request, None, body.strip() if shape.is_passed_on else None, shape.row)
+    return Message(shape.row.name, request, None, body.strip() if shape.is_passed_on else None)
 
 
 def payload_of(body: str) -> str:
@@ -163,6 +164,11 @@ def _kept_as(each: RequestField) -> Any:
     return Raw if each.opening else each.reads if each.required else each.reads | None
 
 
+def _read_fast_as(each: RequestField) -> Any:
+    # An id that is too long is read closely, and refused by `offices.check_ids`.
+    return Annotated[str, Meta(max_length=MAX_ID)] if each.name in ("agent", "req_id") else _kept_as(each)
+
+
 def _check(each: RequestField, value: Any) -> None:
     """Raise `msgspec.ValidationError` if the field should be an object or a list, and is not. Decodes nothing."""
     if not isinstance(value, Raw):
@@ -196,7 +202,7 @@ class _Shape:
             if (not each.opening if row.kind is not Kind.RELAY else each.name in _KEPT)
         ]
         typed = [
-            (each.name, _kept_as(each)) if each.required else (each.name, _kept_as(each) | UnsetType, UNSET)
+            (each.name, _read_fast_as(each)) if each.required else (each.name, _read_fast_as(each) | UnsetType, UNSET)
             for each in self._fields
         ]
         own = [(name, Raw | UnsetType, UNSET) for name in OWN_FIELDS]

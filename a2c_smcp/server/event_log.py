@@ -19,9 +19,11 @@ from a2c_smcp.utils.text import in_log, req_id_in_log
 if TYPE_CHECKING:
     from a2c_smcp.record.writer import RecordWriter
 
-__all__ = ["EventLog", "session_fields"]
+__all__ = ["CALLS", "EventLog", "session_fields"]
 
 logger = logging.getLogger(__name__)
+#: Has a line for each call, at the level DEBUG.
+CALLS: Final = logger
 
 #: Lines a second about the clients of one key at one address.
 _OF_ONE: Final = 20
@@ -71,11 +73,6 @@ class EventLog:
         else:
             words, place = "disconnected: session %s: %s", ()
         self._write(record, words, *place, sid, in_log(reason), event="leave", sid=sid, reason=in_log(reason))
-
-    @staticmethod
-    def logs_calls() -> bool:
-        """Whether somebody reads the lines about calls."""
-        return logger.isEnabledFor(logging.DEBUG)
 
     def called(
         self, client: tuple[str, SessionRecord], name: ToolName, request: object, end: tuple[str, float, int | None]

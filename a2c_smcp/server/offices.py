@@ -425,7 +425,8 @@ def computer_gone() -> NotFoundError:
 
 def route(session: Session, event: Event, computer: str, target: Member | None) -> Member:
     """The computer that a relay goes to. `target` is the computer of that name in the sender's office, if any."""
-    member_for(session, event)
+    if session.member is None or session.role not in event.senders:
+        member_for(session, event)
     if target is None:
         # The text is the same if the computer is in another office, so that nobody learns that it exists.
         raise NotFoundError(f"Computer {computer[:MAX_NAME]!r} not found")

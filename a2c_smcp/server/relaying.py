@@ -22,6 +22,7 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
 )
 from a2c_smcp.packet_text import ACK, EVENT, encode_ack, encode_event
+from a2c_smcp.relay.asks import Ask
 from a2c_smcp.server import offices
 from a2c_smcp.server.admission import Admission
 from a2c_smcp.server.boundary import (
@@ -31,19 +32,18 @@ from a2c_smcp.server.boundary import (
     log_refusal,
     outcome_of,
     refusal,
-    relay_of,
     unanswered,
 )
 from a2c_smcp.server.call_tally import CallTally, ToolName
 from a2c_smcp.server.clients import AgentRequest, Client
 from a2c_smcp.server.envelopes import Answer, Message, answer_from, payload_of, read_answer
-from a2c_smcp.server.event_log import EventLog, session_fields
+from a2c_smcp.server.event_log import CALLS, EventLog, session_fields
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.offices import Member
 from a2c_smcp.server.own_fields import stamp_of
 from a2c_smcp.server.registry import Registry
 from a2c_smcp.server.relay_spans import begin_span
-from a2c_smcp.server.relays import PassOn, RelayAsk, TellEnd, relay_table, reported_by
+from a2c_smcp.server.relays import PassOn, Relay, RelayAsk, TellEnd, relay_table, reported_by
 from a2c_smcp.server.reports import QuestionLimit, ReportLimit, report_of
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -166,18 +166,24 @@ class Relaying:
         grace: float = 0.0,
     ) -> RelayAsk:
         """File a relay, and set its deadline."""
-        ask = relay_of(next(self._relay_numbers), caller, target.sid, message, end)
-        relay = ask.waiter
-        if ask.topic is not None:
+        event, given = message.event, message.request
+        assert event is not None
+        agent, req_id = given["agent"], given["req_id"]
+        relay = Relay(event, agent, req_id, given["computer"], end)
+        speaks = given.get("progress") or given.get("questions")
+        topic = (target.sid, agent, req_id) if speaks else None
+        weight = len(agent) + len(req_id)
+        ask = Ask(next(self._relay_numbers), relay, caller, target.sid, topic, weight)
+        if topic is not None:
             pass_on = pass_on or partial(self._mention, ask)
-            if message.request.get("progress"):
+            if given.get("progress"):
                 relay.on_progress = ReportLimit(partial(pass_on, TOOL_PROGRESS_NOTIFICATION), time.monotonic)
-            if message.request.get("questions"):
+            if given.get("questions"):
                 relay.on_question = QuestionLimit(partial(pass_on, QUESTION_NOTIFICATION))
         self._relays.ask(ask)
-        seconds = self.limits.deadline(relay.event, message.request.get("timeout"))
+        seconds = self.limits.deadline(event, given.get("timeout"))
         relay.timer = asyncio.get_running_loop().call_later(seconds + grace, self._late, ask, seconds)
-        if relay.event == TOOL_CALL_EVENT:
+        if event == TOOL_CALL_EVENT:
             for sid in (caller, target.sid):
                 if (client := self._clients.get(sid)) is not None:  # another process may have one of them
                     client.record.calls += 1
@@ -194,7 +200,7 @@ class Relaying:
             if asks.stamp is None or asks.stamp[0] is not member:
                 asks.stamp = member, codec.dumps(stamp_of(self.registry.asker(ask.caller)))
             stamp = asks.stamp[1]
-        if there is None or not there.line.is_open:
+        if there is None:
             raise offices.computer_gone()
         most = self.limits.max_message
         if there.mark is not None:
@@ -217,12 +223,17 @@ class Relaying:
 
     def _acked(self, ask: RelayAsk, body: str) -> None:
         if self._relays.end(ask.id) is not None:
-            self._let_go(ask)
+            relay = ask.waiter
+            if relay.timer is not None:
+                relay.timer.cancel()
+                relay.timer = None
+            if relay.on_progress is not None:
+                relay.on_progress.end()
             answer = read_answer(body)
             if answer is None and (there := self._clients.get(ask.target)) is not None:
-                stand_in = stand_in_of(there.record.dialect, ask.waiter.event, ask.waiter.req_id)
+                stand_in = stand_in_of(there.record.dialect, relay.event, relay.req_id)
                 answer = None if stand_in is None else answer_from((stand_in,))
-            ask.waiter.end(answer, None)
+            relay.end(answer, None)
 
     def _late(self, ask: RelayAsk, seconds: float) -> None:
         if self._end(ask):
@@ -310,7 +321,7 @@ class Relaying:
         self._observer.relayed(event, outcome, seconds)
         if (tool := request.tool) is not None:
             client = request.client
-            if self._events.record is not None or self._events.logs_calls():
+            if self._events.record is not None or CALLS.isEnabledFor(logging.DEBUG):
                 end = outcome, seconds, code
                 self._events.called((client.sid, client.record), tool, request.message.request, end)
             self.tally.note(tool, seconds, outcome != "answered", now)

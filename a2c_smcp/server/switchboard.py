@@ -385,7 +385,8 @@ class Switchboard(Relaying):
         row = message.row or offices.admit(message.event)
         if message.error:
             raise message.error
-        offices.check_ids(message.request)
+        if message.row is None:
+            offices.check_ids(message.request)
         if row.kind is not Kind.CREDENTIALS and client.record.grant.expires_at <= time.time():
             raise UnauthorizedError(
                 f"the token has expired; send a new one with {AUTHENTICATE_EVENT}, or connect again"

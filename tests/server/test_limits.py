@@ -3,10 +3,9 @@
 import pytest
 
 from a2c_smcp.errors import TooManyRequestsError
-from a2c_smcp.server.boundary import relay_of
-from a2c_smcp.server.envelopes import Message
+from a2c_smcp.relay.asks import Ask
 from a2c_smcp.server.limits import AddressLimit, Limits, Place, TokenBucket
-from a2c_smcp.server.relays import RelayAsk, relay_table
+from a2c_smcp.server.relays import Relay, RelayAsk, relay_table
 from a2c_smcp.smcp import GET_TOOLS_EVENT, TOOL_CALL_EVENT
 from tests.server.harness import counts_nobody
 
@@ -103,8 +102,9 @@ def test_deadlines() -> None:
 
 
 def relay(number: int, req_id: str) -> RelayAsk:
-    message = Message(TOOL_CALL_EVENT, {"agent": "a", "req_id": req_id, "computer": "pc"})
-    return relay_of(number, "caller", "target", message, lambda *_: None)
+    return Ask(
+        number, Relay(TOOL_CALL_EVENT, "a", req_id, "pc", lambda *_: None), "caller", "target", weight=1 + len(req_id)
+    )
 
 
 def test_the_ids_that_a_caller_has_kept_are_limited() -> None:

@@ -215,4 +215,4 @@ async def test_a_call_passes_few_functions_of_ours() -> None:
         scene.computer.answer('[{"content":[]}]')
     finally:
         sys.setprofile(None)
-    assert len(entered) <= 32, sorted(entered)
+    assert len(entered) <= 27, sorted(entered)
