@@ -6,12 +6,7 @@ from typing import Any
 
 from a2c_smcp.smcp import EVENTS
 
-__all__ = ["Broadcast", "RoomChange", "room_of"]
-
-
-def room_of(office_id: str) -> str:
-    """The Socket.IO room of an office; the prefix keeps an office from being named like a session."""
-    return f"office:{office_id}"
+__all__ = ["Broadcast", "RoomChange"]
 
 
 @dataclass(frozen=True, slots=True)
