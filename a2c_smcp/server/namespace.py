@@ -99,6 +99,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # has no ty
 
     @property
     def limits(self) -> Limits:
+        """What it obeys. `change_limits` changes it."""
         return self.switchboard.limits
 
     @property

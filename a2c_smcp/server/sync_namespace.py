@@ -148,6 +148,7 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # has no typ
 
     @property
     def limits(self) -> Limits:
+        """What it obeys. `change_limits` changes it."""
         return self.switchboard.limits
 
     @property
