@@ -218,7 +218,7 @@ class EngineConnection:
                 else:
                     self.send(self.spaces.unknown(namespace))
             case SaidGoodbye(namespace=namespace):
-                self._loop.call_soon(self._application.left, self, namespace, CLIENT_DISCONNECT)
+                self._application.left(self, namespace, CLIENT_DISCONNECT)
             case BadPacket():
                 self._application.noticed(self, event)
             case SessionEnded():

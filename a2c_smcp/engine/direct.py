@@ -12,7 +12,7 @@ the websocket in the scope's extensions and takes it over (`carry`); anything el
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import unquote
@@ -25,7 +25,7 @@ from websockets.server import ServerProtocol
 
 from a2c_smcp.engine.connection import EngineConnection
 from a2c_smcp.engine.errors import PeerError, TooLargeError
-from a2c_smcp.engine.events import TOO_LARGE, TRANSPORT_ERROR
+from a2c_smcp.engine.events import TOO_LARGE, TRANSPORT_CLOSE, TRANSPORT_ERROR, UNREADABLE
 from a2c_smcp.engine.frames import Special, WebSocketReader, message_frame, text_frame
 from a2c_smcp.engine.outgoing import Control, Outgoing, Parcel
 from a2c_smcp.engine.server_session import ServerUpgrade
@@ -54,6 +54,7 @@ class DirectWebSocket(asyncio.Protocol):
     """One websocket of the server."""
 
     __slots__ = (
+        "__weakref__",
         "_arriving",
         "_asked",
         "_conn",
@@ -88,7 +89,7 @@ class DirectWebSocket(asyncio.Protocol):
         """The time in which connections end. Share it."""
         self.connection: EngineConnection | None = None
         self.upgrade: ServerUpgrade | None = None
-        self.scope: dict[str, Any] = {}
+        self.scope: MutableMapping[str, Any] = {}
         self._state = server_state
         self._conn: ServerProtocol | None = ServerProtocol(max_size=None)
         self._reader = WebSocketReader(0, from_client=True)
@@ -245,7 +246,11 @@ class DirectWebSocket(asyncio.Protocol):
         self.transport.close()
 
     def carry(
-        self, connection: EngineConnection, upgrade: ServerUpgrade | None, scope: dict[str, Any], patience: float
+        self,
+        connection: EngineConnection,
+        upgrade: ServerUpgrade | None,
+        scope: MutableMapping[str, Any],
+        patience: float,
     ) -> None:
         """Accept the websocket. It carries this session from now on, or is the one that its client wants to move to and
         has some seconds for.
@@ -343,6 +348,8 @@ class DirectWebSocket(asyncio.Protocol):
         else:
             conn.data_to_send()  # drops the pong: this peer does not read
         if conn.state is not State.OPEN:
+            if conn.close_rcvd is not None and conn.close_rcvd.code == 1009 and self.connection is not None:
+                self.connection.session.end(TRANSPORT_CLOSE, UNREADABLE)
             self.close()
 
     def _move(self, packet: str) -> None:

@@ -11,8 +11,8 @@ import random
 import secrets
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 from urllib.parse import parse_qs
 
 from a2c_smcp.engine.bounds import EngineBounds
@@ -23,12 +23,9 @@ from a2c_smcp.engine.outgoing import Parcel, packet_of
 from a2c_smcp.engine.packets import join_packets
 from a2c_smcp.engine.server_session import Carrier, ServerUpgrade
 from a2c_smcp.utils.loop_turns import TASK_SECONDS, OwnTurn, SharedTurns
+from a2c_smcp.web.asgi import ASGIMessage, Receive, Send
 
 __all__ = ["Endpoint"]
-
-EngineMessage: TypeAlias = dict[str, Any]
-ReceiveMessage: TypeAlias = Callable[[], Awaitable[EngineMessage]]
-SendMessage: TypeAlias = Callable[[EngineMessage], Awaitable[None]]
 
 #: Characters that may wait for a websocket of another web server before it counts as full.
 _HIGH_WATER: Final = 64 * 1024
@@ -58,7 +55,7 @@ class Endpoint:
         self._allows_origin = allows_origin or is_own_origin
         self._turns = turns or SharedTurns()
 
-    async def __call__(self, scope: EngineMessage, receive: ReceiveMessage, send: SendMessage) -> None:
+    async def __call__(self, scope: ASGIMessage, receive: Receive, send: Send) -> None:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         reply = _EngineReply(scope, receive, send)
         origin = headers.get(b"origin")
@@ -100,7 +97,7 @@ class Endpoint:
         except PeerError as error:
             await reply.refuse(str(error))
 
-    def _open(self, carrier: Carrier, scope: EngineMessage) -> EngineConnection:
+    def _open(self, carrier: Carrier, scope: ASGIMessage) -> EngineConnection:
         sid = secrets.token_urlsafe(15)
         connection = EngineConnection(
             sid, self._application, self.bounds, carrier, scope, _NUMBERS, self.connections.pop
@@ -125,7 +122,7 @@ class Endpoint:
 
     # --- polling
 
-    async def _poll(self, connection: EngineConnection, receive: ReceiveMessage, reply: "_EngineReply") -> None:
+    async def _poll(self, connection: EngineConnection, receive: Receive, reply: "_EngineReply") -> None:
         poll: asyncio.Future[Any] = connection.poll()
         if not poll.done():
             gone: asyncio.Future[Any] = asyncio.ensure_future(_gone(receive))
@@ -141,7 +138,7 @@ class Endpoint:
         await reply.text(join_packets(poll.result()))
 
     async def _post(
-        self, connection: EngineConnection, headers: Mapping[bytes, str], receive: ReceiveMessage, reply: "_EngineReply"
+        self, connection: EngineConnection, headers: Mapping[bytes, str], receive: Receive, reply: "_EngineReply"
     ) -> None:
         body = await self._body(connection, headers.get(b"content-length", "0"), receive)
         if body is None:
@@ -158,17 +155,18 @@ class Endpoint:
         del body
         await self._end(connection, began)
         for packet in packets:
-            await connection.free()
+            await connection.free()  # another POST may have brought what holds it
             if not connection.is_open:
                 break
             began = await self._begin(connection)
             connection.take(packet)
             await self._end(connection, began)
+            await connection.free()
         if not connection.is_open and connection.session.bad_packets >= self.bounds.bad_packets:
             raise PeerError("Bad request")
         await reply.text("ok")
 
-    async def _body(self, connection: EngineConnection, declared: str, receive: ReceiveMessage) -> bytearray | None:
+    async def _body(self, connection: EngineConnection, declared: str, receive: Receive) -> bytearray | None:
         """The body of a POST, which is not read beyond the limit; `None` if the client has gone."""
         body = bytearray()
         try:
@@ -204,7 +202,7 @@ class Endpoint:
     # --- websockets
 
     async def _websocket(
-        self, scope: EngineMessage, receive: ReceiveMessage, send: SendMessage, connection: EngineConnection | None
+        self, scope: ASGIMessage, receive: Receive, send: Send, connection: EngineConnection | None
     ) -> None:
         upgrade = None if connection is None else ServerUpgrade(connection.session)
         if connection is None:
@@ -231,7 +229,7 @@ class Endpoint:
 class _PlainWebSocket:
     """A websocket that comes as messages of ASGI."""
 
-    def __init__(self, endpoint: Endpoint, scope: EngineMessage, receive: ReceiveMessage, send: SendMessage) -> None:
+    def __init__(self, endpoint: Endpoint, scope: ASGIMessage, receive: Receive, send: Send) -> None:
         self._endpoint = endpoint
         self._scope = scope
         self._receive = receive
@@ -334,7 +332,7 @@ class _PlainWebSocket:
 class _EngineReply:
     """The answer to a request, or to the handshake of a websocket."""
 
-    def __init__(self, scope: EngineMessage, receive: ReceiveMessage, send: SendMessage) -> None:
+    def __init__(self, scope: ASGIMessage, receive: Receive, send: Send) -> None:
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -369,7 +367,7 @@ class _EngineReply:
         await self._send({"type": f"{kind}.body", "body": body})
 
 
-async def _gone(receive: ReceiveMessage) -> None:
+async def _gone(receive: Receive) -> None:
     """Return when the client of a GET no longer waits for its answer."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -17,6 +17,7 @@ __all__ = [
     "TOO_LARGE",
     "TRANSPORT_CLOSE",
     "TRANSPORT_ERROR",
+    "UNREADABLE",
     "AckCame",
     "BadPacket",
     "EngineEvent",
@@ -37,6 +38,8 @@ TRANSPORT_ERROR: Final = "transport error"
 PING_TIMEOUT: Final = "ping timeout"
 FELL_BEHIND: Final = "fell behind"
 TOO_LARGE: Final = "message too large"
+#: What the peer did, if it has closed its websocket because of what we sent.
+UNREADABLE: Final = "it cannot receive a message as large as the last one"
 
 
 @dataclass(slots=True)

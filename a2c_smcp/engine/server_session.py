@@ -55,7 +55,6 @@ class ServerSession:
     __slots__ = (
         "_bounds",
         "_clock",
-        "_join_by",
         "_ping_at",
         "_pinged",
         "_polled",
@@ -64,6 +63,7 @@ class ServerSession:
         "_released",
         "bad_packets",
         "ended",
+        "join_by",
         "limit",
         "probing",
         "queue",
@@ -96,7 +96,8 @@ class ServerSession:
         self._pinged = self._ponged = 0
         self._ping_at = clock() + bounds.ping_interval
         self._pong_by = math.inf
-        self._join_by = clock() + bounds.connect_timeout
+        self.join_by = clock() + bounds.connect_timeout
+        """When it is looked next whether the client is in a namespace."""
 
     @property
     def greeting(self) -> str:
@@ -252,7 +253,7 @@ class ServerSession:
     @property
     def wake_at(self) -> float:
         """When `tick` is due."""
-        return min(self._ping_at, self._pong_by, self._join_by)
+        return min(self._ping_at, self._pong_by, self.join_by)
 
     def tick(self, *, is_in: bool) -> SessionEnded | None:
         """Time has passed: queues a ping, or ends the session of a peer that has not answered one, or that has been in
@@ -263,10 +264,10 @@ class ServerSession:
             return None
         if now >= self._pong_by:
             return self.end(PING_TIMEOUT)
-        if now >= self._join_by:
+        if now >= self.join_by:
             if not is_in:
                 return self.end(SERVER_DISCONNECT, "it has joined no namespace")
-            self._join_by = now + self._bounds.connect_timeout
+            self.join_by = now + self._bounds.connect_timeout
         if now >= self._ping_at:
             self.ask_for_a_sign()
         return None
@@ -290,7 +291,7 @@ class ServerSession:
         """End the session, because of its peer or because this end wants it. The first reason stays."""
         if self.ended is None:
             self.ended = SessionEnded(reason, why)
-            self._ping_at = self._pong_by = self._join_by = math.inf
+            self._ping_at = self._pong_by = self.join_by = math.inf
             self.queue.clear()
         return self.ended
 

@@ -5,7 +5,7 @@ shown. The two share these values.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -59,15 +59,8 @@ class Peer:
     trusted: bool
     """Whether this is a proxy that is trusted to name the address of its client."""
     place: Place | None
-    limit: int
-    """Bytes that one of its messages may have."""
     known: bool = False
     """Whether this connection has carried a request of a client that has shown a key."""
-    has_closed: bool = False
-    """Whether the other end has closed its websocket."""
-    on_known: Callable[[int], None] | None = None
-    unwritten: Callable[[], int] = int
-    """How many bytes wait for the other end to read them; 0 if that is not known."""
     _counts: bool = True
 
     def take_back(self, place: Place) -> None:
@@ -77,13 +70,10 @@ class Peer:
         else:
             place.leave()
 
-    def welcome(self, limit: int) -> None:
+    def welcome(self) -> None:
         """Note that this connection carries a client with a key, which is counted already."""
         self.known = True
-        self.limit = limit
         self.leave()
-        if self.on_known is not None:
-            self.on_known(limit)
 
     def leave(self) -> None:
         """Stop counting this connection: it has ended, or its session is counted instead."""

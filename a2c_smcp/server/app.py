@@ -8,23 +8,19 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
-import socketio
-
+from a2c_smcp.engine.endpoint import Endpoint
 from a2c_smcp.errors import ForbiddenError
 from a2c_smcp.oidc.sign_in import SIGN_IN_PATH, SignIn
 from a2c_smcp.server.admin.everywhere import ClusterAdmin
 from a2c_smcp.server.admin.here import Controls, ProcessAdmin
 from a2c_smcp.server.admission import peer_of
 from a2c_smcp.server.auth import AuthenticationProvider, OpenAuthentication
-from a2c_smcp.server.basement import BasementNamespace
 from a2c_smcp.server.draining import Draining, DrainTimes
+from a2c_smcp.server.engine_lines import EngineLines, engine_bounds
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.loop_lag import measured_lag
 from a2c_smcp.server.metrics import Metrics
-from a2c_smcp.server.port import TOO_LARGE
 from a2c_smcp.server.registry import LocalRegistry, Registry
-from a2c_smcp.server.socketio_setup import bounded_options
-from a2c_smcp.server.sockets import open_socket, release_polls
 from a2c_smcp.server.switchboard import Switchboard
 from a2c_smcp.server.token_auth import OidcAuthentication
 from a2c_smcp.web.asgi import ASGIMessage, Receive, Send
@@ -73,17 +69,19 @@ def create_app(
         switchboard: Switchboard = tie.switchboard(auth, limits, metrics)
     else:
         switchboard = Switchboard(auth, limits=limits, registry=registry, observer=metrics)
-    options = bounded_options(limits.max_message, ping_interval, ping_timeout)
     hosts = auth.hosts if isinstance(auth, OpenAuthentication) else None
-    if hosts is not None:
-        options["cors_allowed_origins"] = lambda origin, _: origin is not None and hosts.allows_origin(origin)
-    sio = socketio.AsyncServer(**options)
-    sio.register_namespace(BasementNamespace(switchboard))
+    admission = switchboard.admission
+    engine = Endpoint(
+        EngineLines(switchboard, admission, switchboard.namespace),
+        engine_bounds(limits, ping_interval, ping_timeout),
+        allows_origin=None if hosts is None else lambda origin, _: hosts.allows_origin(origin),
+        turns=admission.turns,
+    )
     metrics.gauge("a2c_pending_relays", "Requests that wait for an answer.", lambda: switchboard.pending_relays)
     queued = switchboard.queued_bytes
     metrics.gauge("a2c_queued_bytes", "Bytes that wait for clients to read them.", lambda: sum(queued()))
     metrics.gauge("a2c_longest_queue_bytes", "The longest of these queues.", lambda: max(queued(), default=0))
-    app = ServerApp(sio, switchboard, metrics, socketio_path, hosts, tie)
+    app = ServerApp(engine, switchboard, metrics, socketio_path, hosts, tie)
     if isinstance(auth, OidcAuthentication):
         app.sign_in, app.tokens = auth.sign_in, auth
         app.beside.append(auth)
@@ -98,20 +96,18 @@ def _tie(options: "ClusterOptions") -> "ClusterTie":
 
 
 class ServerApp:
-    """The ASGI application that `create_app` makes. `sio` is its `socketio.AsyncServer`, `switchboard` what
-    decides.
-    """
+    """The ASGI application that `create_app` makes. `engine` has its connections, `switchboard` decides."""
 
     def __init__(
         self,
-        sio: Any,
+        engine: Endpoint,
         switchboard: Switchboard,
         metrics: Metrics,
         socketio_path: str,
         hosts: AllowedHosts | None,
         tie: "ClusterTie | None" = None,
     ) -> None:
-        self.sio = sio
+        self.engine = engine
         self._hosts = hosts
         self.switchboard = switchboard
         self._metrics = metrics
@@ -126,7 +122,6 @@ class ServerApp:
         self.tokens: OidcAuthentication | None = None
         """What checks them."""
         self._drained = False
-        self._socketio = socketio.ASGIApp(sio, other_asgi_app=self._http, socketio_path=socketio_path)
 
     async def __call__(self, scope: ASGIMessage, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -139,9 +134,10 @@ class ServerApp:
             await _deny(scope, receive, send, 503, _NOT_READY[self.draining.begun])
         else:
             _trust_proxies_only(scope)
-            if scope["type"] == "http" and scope["method"] == "POST" and await self._refuse_large_post(scope, send):
-                return
-            await self._socketio(scope, self._watching(scope, receive), send)
+            if scope["path"].startswith(self._endpoint):
+                await self.engine(scope, receive, send)
+            else:
+                await self._http(scope, receive, send)
 
     async def drain(self, times: DrainTimes | float, tell: Callable[[str], None] = logger.info) -> None:
         """Take no new clients from now on, let those that are here move to other processes, and wait until running
@@ -154,7 +150,7 @@ class ServerApp:
             times = DrainTimes(times)
         await self.draining.drain(times, tell)
         self._drained = True
-        release_polls(self.sio)
+        self.engine.release_polls()
 
     @property
     def namespace(self) -> Switchboard:
@@ -188,7 +184,7 @@ class ServerApp:
                 for part in self.beside:
                     await stack.enter_async_context(part)
                 await send({"type": f"{message['type']}.complete"})
-            await self.sio.shutdown()
+            await self.engine.shutdown()
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _http(self, scope: ASGIMessage, receive: Receive, send: Send) -> None:
@@ -244,41 +240,7 @@ class ServerApp:
         """
         if not scope["path"].startswith(self._endpoint):
             return False
-        return open_socket(self.sio, _session_in(scope)) is None
-
-    # Engine.IO would check the length of a POST only after its first part has arrived.
-
-    async def _refuse_large_post(self, scope: ASGIMessage, send: Send) -> bool:
-        socket = open_socket(self.sio, _session_in(scope))
-        length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if socket is None or int(length) <= socket.limit:
-            return False
-        self._warn_of_size(scope, socket.limit)
-        await socket.cut_off(TOO_LARGE)
-        await _respond(send, 413, b"too large\n", headers=[(b"connection", b"close")])
-        return True
-
-    # uvicorn closes a connection over a message that is too large, and logs nothing.
-
-    def _watching(self, scope: ASGIMessage, receive: Receive) -> Receive:
-        async def watching() -> ASGIMessage:
-            message = await receive()
-            if message["type"] == "websocket.disconnect" and message.get("code") == 1009:  # too big
-                peer, address = peer_of(scope), _address(scope)
-                if peer is not None and peer.has_closed:
-                    what = "%s has closed its connection: it cannot receive a message as large as the last one"
-                    self.switchboard.admission.address_log.warn(address, what, address)
-                else:
-                    self._warn_of_size(scope, self.switchboard.limits.max_message if peer is None else peer.limit)
-            return message
-
-        return watching if scope["type"] == "websocket" else receive
-
-    def _warn_of_size(self, scope: ASGIMessage, limit: int) -> None:
-        address = _address(scope)
-        self.switchboard.admission.address_log.warn(
-            address, "closing a connection from %s: a message has more than %d bytes", address, limit
-        )
+        return not self.engine.knows(_session_in(scope))
 
 
 def _session_in(scope: ASGIMessage) -> str:
@@ -293,7 +255,6 @@ async def _deny(scope: ASGIMessage, receive: Receive, send: Send, status: int, b
         await _respond(send, status, body)
     elif "websocket.http.response" in (scope.get("extensions") or {}):
         await _respond(send, status, body, kind="websocket.http.response")
-        await receive()  # see `guarded_websocket`
     else:
         await send({"type": "websocket.close"})  # which web servers answer with 403
 

@@ -7,9 +7,11 @@ event loop, and but for `Decisions.connect` nothing here waits: a message is dec
 Texts are packets of Socket.IO without the Engine.IO digit before them, such as `2/smcp,7["client:tool_call",…]`.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from a2c_smcp.engine.outgoing import Mention, Notice, Outgoing
 
 __all__ = [
     "DISCONNECT_REASONS",
@@ -57,44 +59,6 @@ DISCONNECT_REASONS: Final = frozenset(
         LOST_PLACE,
     }
 )
-
-
-# --- what is sent
-
-
-class Outgoing:
-    """A packet that may go to several readers, or may be replaced while it waits."""
-
-    __slots__ = ("frame", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.frame: Any = None
-        """For the connections: what they have made of the text, so that it is encoded once for all readers."""
-
-
-class Notice(Outgoing):
-    """A notification. If it collapses, a repeat of the same sender is left out while the first one waits, unless the
-    sender said anything else that does not collapse in between.
-    """
-
-    __slots__ = ("collapses", "event", "sender")
-
-    def __init__(self, text: str, sender: str, event: str, *, collapses: bool) -> None:
-        super().__init__(text)
-        self.sender = sender
-        self.event = event
-        self.collapses = collapses
-
-
-class Mention(Outgoing):
-    """What its reader can do without. While it waits, the next one about the same thing replaces it."""
-
-    __slots__ = ("about",)
-
-    def __init__(self, text: str, about: Hashable) -> None:
-        super().__init__(text)
-        self.about = about
 
 
 # --- what a connection calls

@@ -27,14 +27,10 @@ class GuardedConfig(BoundedConfig):
     def __init__(self, app: ServerApp, **options: Any) -> None:
         self.admission = app.switchboard.admission
         limits = self.admission.limits
-        defaults: dict[str, Any] = {
-            "ws_ping_interval": None,  # Engine.IO has pings of its own
-            "ws_per_message_deflate": False,
-        }
-        fixed: dict[str, Any] = {"http": ServerHTTP, "ws": GuardedWebSocket, "ws_max_size": limits.max_message}
+        fixed: dict[str, Any] = {"http": ServerHTTP, "ws": GuardedWebSocket}
         # A URL may have an office in it. A percent-encoded character has 12 bytes.
         bounds = HttpBounds(header_timeout=limits.header_timeout, max_url=1024 + 12 * MAX_OFFICE_ID)
-        super().__init__(app, bounds, self.admission.turns, **{**defaults, **options, **fixed})
+        super().__init__(app, bounds, self.admission.turns, **{**options, **fixed})
 
     def trusts(self, address: str) -> bool:
         """Whether a proxy at this address is trusted."""
@@ -51,15 +47,14 @@ class ServerHTTP(GuardedHTTP):
         super().__init__(config, *args, **kwargs)
         self.admission: Admission = config.admission
         self.peer = self._new_peer()
-        self.ws_protocol_class = self._websocket  # type: ignore[assignment]
+        self.ws_protocol_class = self.make_websocket  # type: ignore[assignment]
 
     def _new_peer(self) -> Peer:
         address = self.client[0] if self.client else "unknown"
-        limits = self.admission.limits
-        trusted = self.config.trusts(address)
-        return Peer(address, trusted, None, min(limits.first_messages, limits.max_message))
+        return Peer(address, self.config.trusts(address), None)
 
-    def _websocket(self, **options: Any) -> GuardedWebSocket:
+    def make_websocket(self, **options: Any) -> GuardedWebSocket:
+        """The websocket that continues with the peer of the request."""
         return GuardedWebSocket(peer=self.peer, **options)
 
     @property

@@ -14,6 +14,7 @@ beyond their documentation:
 import asyncio
 import copy
 import socket
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
@@ -21,8 +22,10 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from uvicorn.server import ServerState
 
+from a2c_smcp.engine.outgoing import Parcel
 from a2c_smcp.link.interface import LinkOptions
 from a2c_smcp.server.app import ServerApp
+from a2c_smcp.server.guarded_websocket import GuardedWebSocket
 from a2c_smcp.server.uvicorn_parts import GuardedConfig, ServerHTTP
 
 __all__ = ["Cable", "PortlessServer"]
@@ -53,7 +56,7 @@ class PortlessServer:
         for cable in self._cables:
             cable.is_cut = True
             cable.lose_connections()
-        await self.app.sio.shutdown()
+        await self.app.engine.shutdown()
         if self._state.tasks:
             tasks = set(self._state.tasks)
             await asyncio.wait(tasks, timeout=_END_SECONDS)
@@ -65,12 +68,14 @@ class PortlessServer:
         self._cables.append(cable := Cable(self))
         return cable
 
-    async def accept(self, connected: socket.socket, around: Callable[[ASGIApp], ASGIApp]) -> asyncio.BaseTransport:
+    async def accept(
+        self, connected: socket.socket, cable: "Cable", around: Callable[[ASGIApp], ASGIApp]
+    ) -> asyncio.BaseTransport:
         """Serve a connection. `around` wraps the application for it. Call this in the server's own loop."""
         config = copy.copy(self._config)
         config.loaded_app = around(config.loaded_app)
         transport, _ = await self.loop.connect_accepted_socket(
-            lambda: ServerHTTP(config=config, server_state=self._state, app_state={}), connected
+            lambda: _CableHTTP(cable, config=config, server_state=self._state, app_state={}), connected
         )
         return transport
 
@@ -114,7 +119,7 @@ class Cable:
 
     async def _accept(self, connected: socket.socket) -> None:
         self._transports = [each for each in self._transports if not each.is_closing()]
-        self._transports.append(await self._server.accept(connected, self._delayed))
+        self._transports.append(await self._server.accept(connected, self, self._delayed))
 
     def _delayed(self, app: ASGIApp) -> ASGIApp:
         async def delayed(scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:
@@ -134,6 +139,45 @@ class Cable:
     async def _wait(self) -> None:
         if self.delay:
             await asyncio.sleep(self.delay)
+
+
+class _CableHTTP(ServerHTTP):
+    """HTTP whose websockets are delayed by their cable."""
+
+    def __init__(self, cable: Cable, **options: Any) -> None:
+        super().__init__(**options)
+        self._cable = cable
+
+    def make_websocket(self, **options: Any) -> GuardedWebSocket:
+        return _CableWebSocket(cable=self._cable, peer=self.peer, **options)
+
+
+class _CableWebSocket(GuardedWebSocket):
+    """A websocket whose bytes wait, in both directions and in order, for as long as the cable says."""
+
+    __slots__ = ("_cable", "_late")
+
+    def __init__(self, *args: Any, cable: Cable, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._cable = cable
+        self._late: deque[tuple[Callable[[Any], None], Any]] = deque()
+
+    def data_received(self, data: bytes) -> None:
+        self._later(super().data_received, data)
+
+    def write(self, parcel: Parcel) -> None:
+        self._later(super().write, parcel)
+
+    def _later(self, step: Callable[[Any], None], what: Any) -> None:
+        if self._cable.delay or self._late:
+            self._late.append((step, what))
+            self.loop.call_later(self._cable.delay, self._next)
+        else:
+            step(what)
+
+    def _next(self) -> None:
+        step, what = self._late.popleft()
+        step(what)
 
 
 class _CableConnector(aiohttp.BaseConnector):

@@ -96,6 +96,31 @@ def test_a_mention_replaces_the_one_before_and_changes_nobody_elses() -> None:
     assert [packet_of(each) for each in drained(queue)] == ["41"]
 
 
+def test_a_mention_waits_behind_one_that_its_reader_may_have_seen() -> None:
+    queue = SendQueue(1000)
+    for text, about in (("1", "a call"), ("22", "another"), ("333", "a call")):
+        queue.add_mention(Mention(text, about))
+    assert packet_of(queue.pop()) == "4333"
+    queue.add_mention(Mention("4", "a call"))
+    assert [packet_of(each) for each in drained(queue)] == ["422", "44"]
+
+
+def test_mentions_leave_the_queue_to_others() -> None:
+    queue = SendQueue(800)
+    for number in range(5):
+        queue.add_mention(Mention("x" * 30, number))
+    assert queue.queued_bytes == 90
+
+
+def test_six_thousand_updates_wait_for_a_slow_reader_as_one() -> None:
+    queue = SendQueue(1_000_000)
+    for _ in range(6000):
+        queue.add(update())
+    assert len(drained(queue)) == 1
+    queue.add(update())
+    assert len(drained(queue)) == 1
+
+
 def test_a_mention_is_dropped_when_an_eighth_of_the_room_is_taken() -> None:
     queue = SendQueue(800)
     queue.add("x" * 99)

@@ -98,7 +98,7 @@ def async_server(
     app = create_app(auth, limits=limits, **options)
     # A client that stood still for a while must not meet a connection that is just being closed.
     with serving(GuardedConfig(app, timeout_graceful_shutdown=1, timeout_keep_alive=60), port) as url:
-        yield Running(url, app.switchboard, app.sio)
+        yield Running(url, app.switchboard, app.engine)
 
 
 @contextlib.contextmanager

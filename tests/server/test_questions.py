@@ -6,9 +6,9 @@ from typing import Any
 import anyio
 import pytest
 
+from a2c_smcp.engine.outgoing import SendQueue, packet_of
 from a2c_smcp.errors import PayloadTooLargeError, TooManyRequestsError
 from a2c_smcp.server.envelopes import payload_of, read_message
-from a2c_smcp.server.outbox import Outbox, ReportPacket
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.server.reports import QuestionLimit, report_of
 from a2c_smcp.smcp import (
@@ -91,11 +91,12 @@ def test_the_server_keeps_whether_a_caller_answers_questions(asked: str, kept: A
 
 
 def test_the_first_reports_of_a_call_are_not_replaced_while_they_wait() -> None:
-    outbox, relay = Outbox(100_000), Relay(TOOL_CALL_EVENT, "a", "1", "c", lambda *_: None)
-    mentions = [report_of("/smcp", relay, json.dumps(number)) for number in range(6)]
-    packets = [ReportPacket(each.text, each.about) for each in mentions]
-    assert [outbox.add_report(packet) for packet in packets] == [True, True, True, True, False, False]
-    assert packets[3].data.endswith("5]")
+    queue, relay = SendQueue(100_000), Relay(TOOL_CALL_EVENT, "a", "1", "c", lambda *_: None)
+    for number in range(6):
+        queue.add_mention(report_of("/smcp", relay, json.dumps(number)))
+    waiting = [packet_of(queue.pop()) for _ in range(4)]
+    assert queue.parcels is None
+    assert [each[-2] for each in waiting] == ["0", "1", "2", "5"]
 
 
 # --- over real sockets

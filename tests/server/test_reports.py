@@ -8,7 +8,6 @@ import anyio
 import pytest
 
 from a2c_smcp.relay.asks import Ask
-from a2c_smcp.server.outbox import Outbox, ReportPacket
 from a2c_smcp.server.relays import Relay, RelayAsk, relay_table, reported_by
 from a2c_smcp.server.reports import ReportLimit
 from a2c_smcp.smcp import TOOL_CALL_EVENT, TOOL_PROGRESS_EVENT, TOOL_PROGRESS_NOTIFICATION, ToolProgress
@@ -90,29 +89,6 @@ def test_a_pace_that_the_protocol_allows_loses_nothing() -> None:
         now = number // 10  # a second's worth at a time
         limit(report(number))
     assert len(passed) == 100
-
-
-def test_the_latest_report_takes_the_place_of_the_one_that_waits() -> None:
-    outbox = Outbox(1000)
-    first, other = ReportPacket("1", "a call"), ReportPacket("22", "another")
-    assert outbox.add_report(first)
-    assert outbox.add_report(other)
-    assert not outbox.add_report(ReportPacket("333", "a call"))
-    assert first.data == "333"
-    assert outbox.queued_bytes == 5
-    outbox.begin(first)  # its reader may see it: the next one waits behind it
-    assert outbox.add_report(ReportPacket("4", "a call"))
-    outbox.end(first)
-    outbox.begin(other)
-    outbox.end(other)
-    assert outbox.queued_bytes == 1
-
-
-def test_reports_leave_the_queue_to_others() -> None:
-    outbox = Outbox(800)
-    packets = [ReportPacket("x" * 30, number) for number in range(5)]
-    assert [outbox.add_report(packet) for packet in packets] == [True, True, True, False, False]
-    assert outbox.queued_bytes == 90
 
 
 # --- over real sockets

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import threading
 import time
-from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -146,9 +145,9 @@ async def test_a_connection_that_is_in_no_namespace_is_closed_in_time(
                     if text.startswith("40"):
                         receive_until(sock, b"40/smcp" if "right" in text else b"44")
                 if says:
-                    (connection,) = running.sio.eio.sockets.values()
-                    running.namespace.admission.limits = replace(limits, connect_timeout=0.3)
-                    connection.join_by = time.monotonic() + 0.3
+                    (connection,) = running.sio.connections.values()
+                    connection.session.join_by = time.monotonic() + 0.3  # the loop's clock
+                    connection._loop.call_soon_threadsafe(connection._set_timer)
                 sock.settimeout(3 if stays else 30)
                 try:
                     while data := sock.recv(1000):
@@ -156,13 +155,13 @@ async def test_a_connection_that_is_in_no_namespace_is_closed_in_time(
                             return False
                 except TimeoutError:
                     # Not by the log: other servers of this process write into it, too.
-                    return connection in running.sio.eio.sockets.values() and not connection.closed
+                    return bool(connection in running.sio.connections.values() and connection.is_open)
                 except OSError:
                     pass
                 return False
 
         assert await anyio.to_thread.run_sync(stays_open) is stays
-        await eventually(lambda: stays or not running.sio.eio.sockets)
+        await eventually(lambda: stays or not running.sio.connections)
     assert stays or "joined no namespace" in caplog.text
 
 

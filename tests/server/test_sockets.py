@@ -10,14 +10,12 @@ import anyio.to_thread
 import pytest
 
 from a2c_smcp.server import (
-    APIKeyAuthentication,
     Limits,
     OpenAuthentication,
     SyncAPIKeyAuthentication,
     SyncOpenAuthentication,
 )
 from a2c_smcp.server.registry import Counts
-from a2c_smcp.server.socket_bounds import packet_of
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, eventually, heard, sync_server
 from tests.server.raw import (
@@ -26,7 +24,6 @@ from tests.server.raw import (
     frame,
     is_closed,
     joined,
-    raw_websocket,
     receive_until,
     send_text,
 )
@@ -54,29 +51,17 @@ async def test_ten_frames_that_do_not_decode_close_the_connection_and_nine_do_no
     assert "Traceback" not in caplog.text
 
 
-@pytest.mark.parametrize("text", ["3[" + "[]," * 100 + "[]]", "2" * 101, "4[[],[]]", '4{"a":1}', "4", "", "7", "x"])
-def test_nothing_is_decoded_that_engine_io_would_build_a_value_of_any_size_from(text: str) -> None:
-    with pytest.raises(ValueError, match=r"Engine\.IO packet|Socket\.IO packet"):
-        packet_of(text)
-
-
 async def test_a_pong_that_carries_json_is_a_frame_that_does_not_decode() -> None:
     def blocking(server: Running) -> None:
         with joined(server.url) as sock:
             send_text(sock, "3[" + "[]," * 1000 + "[]]")
             send_text(sock, '42/smcp,7["client:dance",{}]')
             receive_until(sock, b"43/smcp,7")
-            (connection,) = server.sio.eio.sockets.values()
-            assert connection.bad_frames == 1
+            (connection,) = server.sio.connections.values()
+            assert connection.session.bad_packets == 1
 
     with async_server(OpenAuthentication()) as server:
         await anyio.to_thread.run_sync(blocking, server)
-
-
-@pytest.mark.parametrize("text", ["1", "2probe", "3", "3probe", "5", "42/smcp,[" + "[]," * 100 + "[]]"])
-def test_what_clients_send_is_decoded_to_text(text: str) -> None:
-    packet = packet_of(text)
-    assert (packet.packet_type, packet.data) == (int(text[0]), text[1:])
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -180,7 +165,7 @@ async def test_a_poll_that_its_client_has_given_up_takes_no_packet(open_async_se
         sid = ask(server, "GET", "").split('"sid":"')[1].split('"')[0]
         ask(server, "POST", sid, "40/smcp,")
         assert "40/smcp" in ask(server, "GET", sid)
-        connection = server.sio.eio.sockets[sid]
+        connection = server.sio.connections[sid]
         poll = f"GET /socket.io/?EIO=4&transport=polling&sid={sid} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
         with connect(server.url) as first, connect(server.url) as second:
             first.sendall(poll)
@@ -190,7 +175,7 @@ async def test_a_poll_that_its_client_has_given_up_takes_no_packet(open_async_se
                 wait_until(lambda: connection._poll is None)
             second.sendall(poll)
             if gives_up == "it asks again":
-                receive_until(first, b"\r\n6\r\n")
+                receive_until(first, b"\r\n\r\n6")
             wait_until(lambda: connection._poll is not None)
             ask(server, "POST", sid, '42/smcp,7["client:dance",{}]')
             receive_until(second, b"43/smcp,7")
@@ -212,9 +197,9 @@ async def test_what_a_post_may_not_hold_is_one_bad_frame_and_not_taken_apart(
         sid = ask(own_server, "GET", "").split('"sid":"')[1].split('"')[0]
         ask(own_server, "POST", sid, "40/smcp,")
         assert "40/smcp" in ask(own_server, "GET", sid)
-        connection = own_server.sio.eio.sockets[sid]
-        assert ask(own_server, "POST", sid, body) == "OK"
-        assert connection.bad_frames == 1
+        connection = own_server.sio.connections[sid]
+        assert ask(own_server, "POST", sid, body) == "ok"
+        assert connection.session.bad_packets == 1
         ask(own_server, "POST", sid, '42/smcp,7["client:dance",{}]\x1e42/smcp,8["client:dance",{}]')
         answers = ""
         while "43/smcp,8" not in answers:
@@ -224,22 +209,6 @@ async def test_what_a_post_may_not_hold_is_one_bad_frame_and_not_taken_apart(
 
     await anyio.to_thread.run_sync(blocking)
     assert "Traceback" not in caplog.text
-
-
-async def test_a_namespace_that_lets_everybody_in_lifts_no_limit() -> None:
-    def blocking(server: Running) -> None:
-        with raw_websocket(server.url) as sock:
-            receive_until(sock, b'"sid"')
-            send_text(sock, "40")
-            receive_until(sock, b"40{")
-            (connection,) = server.sio.eio.sockets.values()
-            assert connection.limit == 16 * 1024
-            server.sio.on("dance", lambda _: None)
-            assert connection.limit > 16 * 1024
-
-    with async_server(APIKeyAuthentication(["right"])) as server:
-        server.sio.namespaces = ["/"]  # python-socketio's default
-        await anyio.to_thread.run_sync(blocking, server)
 
 
 async def test_a_threaded_server_counts_connections_per_address(make_peer: MakePeer) -> None:
