@@ -77,16 +77,25 @@ class DirectWebSocket(asyncio.Protocol):
         "upgrade",
     )
 
-    def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], **_: Any) -> None:
+    def __init__(
+        self,
+        config: Any,
+        server_state: Any,
+        app_state: dict[str, Any],
+        *,
+        turns: SharedTurns | None = None,
+        departures: SharedTurns | None = None,
+    ) -> None:
+        """`turns` is the time of all connections without a key, `departures` that in which connections end: a server
+        has one of each.
+        """
         self.loop = asyncio.get_running_loop()
         self.app = config.loaded_app
         self.root_path = config.root_path
         self.app_state = app_state
         self.transport: asyncio.Transport
-        self.turns = SharedTurns()
-        """The time of all connections without a key. Share it."""
-        self.departures = SharedTurns()
-        """The time in which connections end. Share it."""
+        self.turns = turns or SharedTurns()
+        self.departures = departures or SharedTurns()
         self.connection: EngineConnection | None = None
         self.upgrade: ServerUpgrade | None = None
         self.scope: MutableMapping[str, Any] = {}

@@ -17,9 +17,8 @@ class GuardedWebSocket(DirectWebSocket):
     __slots__ = ("peer",)
 
     def __init__(self, config: "GuardedConfig", *args: Any, peer: Peer, **kwargs: Any) -> None:
-        super().__init__(config, *args, **kwargs)
-        self.turns = config.admission.turns
-        self.departures = config.admission.departures
+        admission = config.admission
+        super().__init__(config, *args, turns=admission.turns, departures=admission.departures, **kwargs)
         self.peer = peer
 
     def asked(self) -> None:

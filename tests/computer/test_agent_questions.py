@@ -17,7 +17,7 @@ from tests.computer.fakes.computers import asking
 from tests.computer.fakes.offices import Agent, watched
 from tests.computer.test_asking import CONTENT, SCHEMA, URL, both_eras
 from tests.computer.test_mcp_connection import http
-from tests.server.harness import Running, eventually, heard
+from tests.server.harness import Running, eventually, heard, say
 
 BOTH = sorted(ALL_MODES)
 _numbers = itertools.count()
@@ -99,8 +99,7 @@ async def test_a_question_reaches_the_agent_after_the_computer_has_moved_to_anot
 
         async with calling(agent, "rounds", count=2) as call:
             first, before = await asked(agent), session()
-            telling = hub.sio.emit("notify:moving", {"within": 60}, to=before, namespace="/smcp")
-            asyncio.run_coroutine_threadsafe(telling, hub.sio.eio.service_task_handle.get_loop())
+            say(hub, before, "notify:moving", {"within": 60})
             await eventually(lambda: session() != before)
             await answer(agent, first["question_id"])
             second = await asked(agent, 2)

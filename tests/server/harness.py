@@ -17,6 +17,7 @@ import socketio
 import uvicorn
 from werkzeug.serving import make_server
 
+from a2c_smcp.packet_text import encode_event
 from a2c_smcp.packets import SMCPPacket
 from a2c_smcp.server import (
     Limits,
@@ -323,6 +324,12 @@ async def eventually(condition: Callable[[], Any], seconds: float = DEADLINE) ->
     return value
 
 
+def say(server: Running, sid: str, event: str, data: Any) -> None:
+    """Let a server of ours tell one of its clients something."""
+    line = server.namespace._clients[sid].line
+    line._connection._loop.call_soon_threadsafe(line.send, encode_event(SMCP_NAMESPACE, event, data))
+
+
 def counts_nobody(addresses: AddressLimit) -> bool:
     """Whether no connection has a place."""
     return not addresses._joined and not addresses._knocked
@@ -345,6 +352,7 @@ __all__ = [
     "eventually",
     "heard",
     "mounted_server",
+    "say",
     "serving",
     "sync_server",
     "two_servers",

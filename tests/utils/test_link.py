@@ -43,7 +43,7 @@ from a2c_smcp.smcp import GET_TOOLS_EVENT, LIST_ROOM_EVENT
 from a2c_smcp.wire import parse
 from tests.computer.fakes.cable import Cable
 from tests.server import conftest as servers
-from tests.server.harness import DEADLINE, Running, async_server, eventually
+from tests.server.harness import DEADLINE, Running, async_server, eventually, say
 
 pytestmark = pytest.mark.parametrize("transport", ["websocket", "polling"])
 
@@ -106,11 +106,12 @@ async def cut(link: OfficeLink, server: Running) -> None:
 
 async def miss(server: Running, sid: str) -> None:
     """What the server does with a client that polls and has not answered a ping in time, without the wait for it."""
-    engine = server.sio.eio
-    if (connection := engine.sockets.get(sid)) is not None:
-        closing = connection.close(wait=False, abort=False, reason=engine.reason.PING_TIMEOUT)
-        loop = engine.service_task_handle.get_loop()
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(closing, loop))
+    if (connection := server.sio.connections.get(sid)) is not None:
+
+        async def drop() -> None:
+            connection.close("ping timeout")
+
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(drop(), connection._loop))
 
 
 async def test_join_request_answer_leave(stack: AsyncExitStack, server: Running, transport: str) -> None:
@@ -867,9 +868,7 @@ async def test_leaving_without_a_connection_forgets_the_office(server: Running, 
 async def tell_to_move(server: Running, link: OfficeLink, within: float = 60.0) -> None:
     assert link._connection is not None
     sid = link._connection.get_sid("/smcp")
-    telling = server.sio.emit("notify:moving", {"within": within}, to=sid, namespace="/smcp")
-    loop = server.sio.eio.service_task_handle.get_loop()
-    await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(telling, loop))
+    say(server, sid, "notify:moving", {"within": within})
 
 
 async def test_a_client_that_is_told_to_moves_and_running_calls_are_answered_where_they_came(
