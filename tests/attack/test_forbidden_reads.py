@@ -179,7 +179,7 @@ def test_a_subscription_tells_nothing_after_a_rule_has_come(tmp_path: Path) -> N
         for uri in ("note://one", "window://fake/0"):
             assert it.code("client:subscribe_resource", uri=uri) is None
         it.tool("s.set_resource", uri="note://one", text="before")
-        it.agent.until('42/smcp,["notify:resource_updated"')
+        it.agent.told("notify:resource_updated")
         it.forbid(SECRET)
 
         def attack() -> None:
@@ -189,7 +189,7 @@ def test_a_subscription_tells_nothing_after_a_rule_has_come(tmp_path: Path) -> N
             # What may be read is still told, and later than all of that.
             assert it.code("client:subscribe_resource", uri="window://fake/1") is None
             it.tool("s.set_resource", uri="window://fake/1", text="public")
-            heard = it.agent.until('42/smcp,["notify:resource_updated"')
+            heard = it.agent.told("notify:resource_updated")
             assert "window://fake/1" in heard
 
         it.pair.unharmed_by(attack)

@@ -6,6 +6,7 @@ import queue
 import re
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -41,6 +42,7 @@ class Member:
     def __init__(self, ws: ClientConnection) -> None:
         self._ws = ws
         self._heard: queue.Queue[str | None] = queue.Queue()
+        self._passed: deque[str] = deque(maxlen=1000)
         self._acks = itertools.count(1)
         self._reads = threading.Event()
 
@@ -87,6 +89,15 @@ class Member:
             assert text is not None, "the server closed the connection"
             if text.startswith(start):
                 return text
+            self._passed.append(text)
+
+    def told(self, event: str) -> str:
+        """The next announcement of this event, also one that came while something else was waited for."""
+        start = f'42/smcp,["{event}"'
+        while self._passed:
+            if (text := self._passed.popleft()).startswith(start):
+                return text
+        return self.until(start)
 
     def ack(self, ack_id: int) -> Any:
         return json.loads(self.until(f"43/smcp,{ack_id}[").removeprefix(f"43/smcp,{ack_id}"))
