@@ -111,7 +111,7 @@ $(VENV)/.dev: $(VENV)/.runtime
 .node-socketio/.ready:
 	@if command -v npm >/dev/null; then \
 	  echo "Setting up .node-socketio (once) ..."; \
-	  npm install --prefix .node-socketio --silent --no-audit --no-fund --ignore-scripts \
+	  npm install --prefix .node-socketio --loglevel=error --no-audit --no-fund --ignore-scripts \
 	    socket.io-client@4.8.1 </dev/null && touch $@; \
 	else \
 	  echo "socket.io-client is not tested: install Node.js with npm, and type make test again"; \

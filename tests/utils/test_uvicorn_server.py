@@ -8,11 +8,8 @@ import uvicorn
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
-from websockets.protocol import Protocol
 
-from a2c_smcp.server.guarded_websocket import GuardedWebSocket
 from a2c_smcp.server.uvicorn_parts import ServerHTTP
 from a2c_smcp.web.guarded_http import GuardedHTTP
 from a2c_smcp.web.http_surface import SurfaceHTTP
@@ -21,7 +18,6 @@ from tests.undocumented import Library
 
 library = Library("uvicorn", "a2c_smcp.web.uvicorn_server")
 protocols = Library("uvicorn", "a2c_smcp.web.guarded_http")
-websockets = Library("websockets", "a2c_smcp.server.guarded_websocket")
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None: ...
@@ -43,18 +39,8 @@ async def test_the_protocols_have_what_ours_use_of_them() -> None:
     protocols.has(http, ["transport", "client", "config", "loop", "logger", "flow", "scope", "pipeline", "cycle"])
     protocols.has(http, ["parser", "ws_protocol_class"])
     protocols.has(FlowControl(http.transport), ["read_paused", "write_paused", "pause_reading", "resume_reading"])
-    websocket: Any = WebSocketsSansIOProtocol(config, ServerState(), {})
-    protocols.has(websocket, ["transport", "config", "loop", "logger", "queue", "read_paused", "writable"])
-    protocols.has(websocket, ["close_timeout", "close_sent", "conn", "initial_response", "handshake_complete"])
-    protocols.says(WebSocketsSansIOProtocol.handle_connect, "self.scope:", "self.response = ")
-    protocols.says(WebSocketsSansIOProtocol.shutdown, "if self.close_sent:")
-    websockets.has(websocket.conn, ["max_message_size", "data_to_send", "state"])
     protocols.has(ProxyHeadersMiddleware(app, "10.0.0.1"), ["trusted_hosts"])
-    assert asyncio.get_running_loop() is http.loop is websocket.loop
-
-
-def test_the_parts_of_a_message_are_added_up_as_they_come() -> None:
-    websockets.says(Protocol, "self.max_message_size")
+    assert asyncio.get_running_loop() is http.loop
 
 
 _HTTP = [
@@ -79,14 +65,6 @@ _HTTP = [
         (GuardedHTTP, HttpToolsProtocol, _HTTP),
         (ServerHTTP, HttpToolsProtocol, _HTTP),
         (SurfaceHTTP, HttpToolsProtocol, _HTTP),
-        (
-            GuardedWebSocket,
-            WebSocketsSansIOProtocol,
-            [
-                *("connection_lost", "data_received", "eof_received", "handle_close", "handle_connect", "handle_ping"),
-                *("pause_writing", "receive", "resume_writing", "shutdown", "start_keepalive"),
-            ],
-        ),
     ],
 )
 def test_we_override_what_we_mean_to(ours: type, theirs: type, names: list[str]) -> None:

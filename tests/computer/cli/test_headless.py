@@ -159,7 +159,7 @@ async def test_yes_runs_everything_inputs_come_from_files_and_a_late_server_is_w
             assert (await agent.tool("a.echo", text="hi"))["content"][0]["text"] == "hi"
             await agent.disconnect()
         assert it.stop() == 0
-        assert not it.said("4005")
+        assert not it.said("(4005)")  # a port may have these digits
         assert not it.said("right")
 
 
