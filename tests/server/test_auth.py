@@ -148,7 +148,8 @@ def locked_server(request: pytest.FixtureRequest, keys: tuple[Key, ...]) -> Any:
     else:
         # A user's own python-socketio server, with nothing of ours but the namespace.
         namespace = SMCPNamespace(APIKeyAuthentication(keys))
-        sio = socketio.AsyncServer(async_mode="asgi")
+        # It notices the end of a client that polls only after these times, and so does its end wait.
+        sio = socketio.AsyncServer(async_mode="asgi", ping_interval=2, ping_timeout=4)
         sio.register_namespace(namespace)
         config = uvicorn.Config(socketio.ASGIApp(sio), log_config=None, lifespan="off", ws="websockets-sansio")
         with serving(config) as url:

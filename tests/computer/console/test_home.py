@@ -22,7 +22,7 @@ from tests.computer.console.test_accessible import _VIOLATIONS
 from tests.computer.fakes.computers import call, names, server, state
 from tests.computer.fakes.offices import new_office, options
 from tests.server.conftest import LIMITS
-from tests.server.harness import Running, async_server
+from tests.server.harness import Running, async_server, eventually
 
 PHONE = {"viewport": {"width": 390, "height": 780}}
 
@@ -142,7 +142,8 @@ async def test_a_value_that_a_new_server_needs_is_asked_for_on_the_page(browser:
         await card.get_by_label("How many?").fill("2")
         await press(card.get_by_role("button", name="Send"))
         await expect(row(page, "notes").locator(".chip")).to_have_text("running")
-        assert [found.id for found in load_config_files(file).inputs] == ["count"]
+        # The server may run before its file is written.
+        await eventually(lambda: [found.id for found in load_config_files(file).inputs] == ["count"])
 
 
 async def test_a_server_that_does_not_start_says_so_once_at_the_form(browser: Browser, file: Path) -> None:
